@@ -1,0 +1,119 @@
+# K3 toolkit. `make help` lists the targets.
+#   V=1 shows the commands   WERROR=1 makes warnings errors   SAN=address,undefined or SAN=thread
+PREFIX  ?= /usr/local
+DESTDIR ?=
+CC      ?= cc
+AR      ?= ar
+BUILD   ?= build
+BIN     ?= bin
+
+TOOLS   := $(notdir $(wildcard cmd/*))
+PARTS   := base spec kernel store model text trace
+
+CFLAGS  ?= -O3 -g
+K3_CFLAGS := -std=gnu11 -ffp-contract=off -fno-math-errno -pthread \
+	-Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings \
+	$(addprefix -Ilib/,$(PARTS))
+LDLIBS  := -lzstd -ljansson -lxxhash -lm
+ifdef WERROR
+K3_CFLAGS += -Werror
+endif
+ifdef SAN
+K3_CFLAGS += -fsanitize=$(SAN) -fno-omit-frame-pointer
+LDFLAGS += -fsanitize=$(SAN)
+endif
+ifndef V
+Q := @
+SAY = @printf '  %-7s %s\n' $(1) $(2)
+else
+SAY = @:
+endif
+
+# One source per instruction set carries its name; everything else runs on any x86-64.
+ISA_avx2   := -mavx2 -mfma -mf16c
+ISA_avx512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c
+isa_flags   = $(if $(findstring avx512,$(1)),$(ISA_avx512),$(if $(findstring avx2,$(1)),$(ISA_avx2)))
+
+LIB_SRC  := $(foreach p,$(PARTS),$(wildcard lib/$(p)/*.c))
+LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o)
+LIB      := $(BUILD)/libk3core.a
+PROGS    := $(addprefix $(BIN)/,$(TOOLS))
+
+all: $(LIB) $(PROGS)
+
+$(LIB): $(LIB_OBJ)
+	$(call SAY,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/%.o: %.c Makefile
+	$(call SAY,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(K3_CFLAGS) $(CFLAGS) $(call isa_flags,$(notdir $<)) -MMD -MP -c $< -o $@
+
+define program
+$(BIN)/$(1): $(patsubst %.c,$(BUILD)/%.o,$(wildcard cmd/$(1)/*.c)) $(LIB)
+	$$(call SAY,LD,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) -pthread $$(LDFLAGS) $$^ $$(LDLIBS) -o $$@
+endef
+$(foreach t,$(TOOLS),$(eval $(call program,$(t))))
+
+# Unit tests: every tests/unit/*.c goes into one Criterion program.
+UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c))
+$(BUILD)/unit: $(UNIT_OBJ) $(LIB)
+	$(call SAY,LD,$@)
+	$(Q)$(CC) -pthread $(LDFLAGS) $^ -lcriterion $(LDLIBS) -o $@
+
+# Each tests/tools/*.c, tests/kernel/*.c and tests/bench/*.c is a small program of its own.
+HELPERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/tools/*.c tests/kernel/*.c tests/bench/*.c))
+$(HELPERS): $(BUILD)/%: $(BUILD)/%.o $(LIB)
+	$(call SAY,LD,$@)
+	$(Q)$(CC) -pthread $(LDFLAGS) $^ $(LDLIBS) -o $@
+helpers: $(HELPERS)
+
+demo:
+	@scripts/setup
+	$(Q)$(MAKE) --no-print-directory all
+	@scripts/demo $(BIN)
+
+test: all helpers $(BUILD)/unit
+	@tests/run-tests $(BUILD) $(BIN)
+
+bench: all helpers
+	@tests/bench/run $(BUILD) $(BIN)
+
+asan:
+	$(Q)$(MAKE) --no-print-directory BUILD=build/asan BIN=build/asan/bin SAN=address,undefined CFLAGS='-O1 -g' test
+
+format:
+	$(Q)clang-format -i $(shell git ls-files '*.c' '*.h')
+
+MAN := $(wildcard man/*.[1-9])
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include/k3
+	install -m 755 $(PROGS) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib
+	install -m 644 $(wildcard lib/*/k3_*.h) lib/spec/schema.def $(DESTDIR)$(PREFIX)/include/k3
+	for m in $(MAN); do d=$(DESTDIR)$(PREFIX)/share/man/man$${m##*.}; install -d $$d && install -m 644 $$m $$d || exit 1; done
+
+uninstall:
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(TOOLS)) $(DESTDIR)$(PREFIX)/lib/libk3core.a
+	rm -rf $(DESTDIR)$(PREFIX)/include/k3
+	for m in $(notdir $(MAN)); do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$m; done
+
+clean:
+	rm -rf build bin
+
+help:
+	@echo 'all        the programs in bin/ and build/libk3core.a (default)'
+	@echo 'demo       install what is missing, build, index the small model, print generated text'
+	@echo 'test       unit, kernel and command-line tests; ends with the counts'
+	@echo 'bench      kernel and streaming benchmarks with ratios to the limits of this machine'
+	@echo 'asan       the tests under AddressSanitizer and UBSan'
+	@echo 'install    to DESTDIR/PREFIX (default /usr/local); uninstall removes it'
+	@echo 'format     clang-format over the tree'
+	@echo 'clean      remove build/ and bin/'
+
+.PHONY: all helpers demo test bench asan format install uninstall clean help
+.DELETE_ON_ERROR:
+-include $(LIB_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(HELPERS:=.d) $(foreach t,$(TOOLS),$(patsubst %.c,$(BUILD)/%.d,$(wildcard cmd/$(t)/*.c)))

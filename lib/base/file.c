@@ -1,0 +1,161 @@
+/* Files that appear whole, and whole reads. */
+#define _GNU_SOURCE
+#include "k3_base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct k3_file {
+    FILE *stream;
+    char *path, *temp;  /* temp is NULL when written directly */
+};
+
+static void file_free(k3_file *f)
+{
+    free(f->path);
+    free(f->temp);
+    free(f);
+}
+
+int k3_file_create(k3_file **out, const char *path, k3_err *err)
+{
+    struct stat st;
+    int fd;
+    *out = NULL;
+    k3_file *f = calloc(1, sizeof *f);
+    if (!f || !(f->path = strdup(path)))
+        goto no_memory;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+    } else {
+        if (asprintf(&f->temp, "%s.%ld.tmp", path, (long)getpid()) < 0)
+            goto no_memory;
+        k3_temp_add(f->temp);
+        fd = open(f->temp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+    }
+    if (fd < 0 || !(f->stream = fdopen(fd, f->temp ? "w+" : "w"))) {
+        k3_fail_errno(err, path, "cannot create");
+        if (fd >= 0)
+            close(fd);
+        if (f->temp)
+            k3_temp_remove(f->temp);
+        file_free(f);
+        return K3_ESYS;
+    }
+    *out = f;
+    return 0;
+no_memory:
+    if (f)
+        file_free(f);
+    return k3_fail(err, K3_ESYS, "%s: out of memory", path);
+}
+
+FILE *k3_file_stream(k3_file *f)
+{
+    return f->stream;
+}
+
+bool k3_file_is_direct(const k3_file *f)
+{
+    return !f->temp;
+}
+
+/* A rename is on disk only once its folder is. */
+static int sync_folder(const char *path)
+{
+    char *copy = strdup(path);
+    int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int bad = fd >= 0 && fsync(fd) && errno != EINVAL;
+    if (fd >= 0)
+        close(fd);
+    free(copy);
+    return bad ? -1 : 0;
+}
+
+int k3_file_commit(k3_file **file, k3_err *err)
+{
+    k3_file *f = *file;
+    int status = 0;
+    *file = NULL;
+    if (fflush(f->stream) || ferror(f->stream) || (f->temp && fsync(fileno(f->stream))))
+        status = k3_fail_write(err, f->path);
+    if (fclose(f->stream) && !status)
+        status = k3_fail_write(err, f->path);
+    if (f->temp && !status && rename(f->temp, f->path))
+        status = k3_fail_errno(err, f->path, "cannot put the finished file in place");
+    if (f->temp && status)
+        unlink(f->temp);
+    else if (f->temp && sync_folder(f->path))
+        status = k3_fail_errno(err, f->path, "cannot flush the folder");
+    if (f->temp)
+        k3_temp_remove(f->temp);
+    file_free(f);
+    return status;
+}
+
+void k3_file_abort(k3_file **file)
+{
+    k3_file *f = *file;
+    if (!f)
+        return;
+    *file = NULL;
+    fclose(f->stream);
+    if (f->temp) {
+        unlink(f->temp);
+        k3_temp_remove(f->temp);
+    }
+    file_free(f);
+}
+
+int k3_read_file(const char *path, uint64_t max, char **data, size_t *size, k3_err *err)
+{
+    struct stat st;
+    int status = 0, fd = open(path, O_RDONLY | O_CLOEXEC);
+    *data = NULL;
+    if (fd < 0)
+        return k3_fail_errno(err, path, "cannot open");
+    if (fstat(fd, &st))
+        status = k3_fail_errno(err, path, "cannot stat");
+    else if (!S_ISREG(st.st_mode))
+        status = k3_fail(err, K3_ESYS, "%s: not a regular file", path);
+    else if ((uint64_t)st.st_size > max)
+        status = k3_fail(err, K3_EDATA, "%s: %lld bytes, at most %" PRIu64 " expected", path, (long long)st.st_size, max);
+    else if (!(*data = malloc((size_t)st.st_size + 1)))
+        status = k3_fail(err, K3_ESYS, "%s: out of memory for %lld bytes", path, (long long)st.st_size);
+    else
+        status = k3_pread_full(fd, path, *data, (uint64_t)st.st_size, 0, err);
+    close(fd);
+    if (status) {
+        free(*data);
+        *data = NULL;
+        return status;
+    }
+    (*data)[st.st_size] = 0;
+    *size = (size_t)st.st_size;
+    return 0;
+}
+
+int k3_pread_full(int fd, const char *name, void *buf, uint64_t size, uint64_t offset, k3_err *err)
+{
+    const uint64_t most = 1u << 30;
+    uint64_t done = 0;
+    while (done < size) {
+        uint64_t want = size - done < most ? size - done : most;
+        ssize_t got = pread(fd, (char *)buf + done, want, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return k3_fail_errno(err, name, "cannot read %" PRIu64 " bytes at byte %" PRIu64, want, offset + done);
+        if (!got)
+            return k3_fail_at(err, K3_EDATA, name, NULL, (int64_t)offset, "the file ends after %" PRIu64 " of %" PRIu64 " bytes",
+                              done, size);
+        done += (uint64_t)got;
+    }
+    return 0;
+}

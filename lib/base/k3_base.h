@@ -1,0 +1,226 @@
+/* k3_base.h - what every program and every part of the library shares:
+ * errors, talk on stderr, strict numbers, options, files that appear whole,
+ * .npy arrays, threads, the clock.
+ *
+ * Every function that can fail returns 0 or one of the K3_E* codes below and
+ * describes the failure in *err. The codes are the programs' exit statuses.
+ * Nothing in the library calls exit().
+ */
+#ifndef K3_BASE_H
+#define K3_BASE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define K3_VERSION "0.1.0"
+
+#if defined(__GNUC__)
+#define K3_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define K3_PRINTF(fmt, args)
+#endif
+
+/* ---- errors ------------------------------------------------------------- */
+
+enum {
+    K3_OK = 0,
+    K3_EDATA = 1,   /* the data is bad: shard, tensor, id, checksum, stale or foreign file */
+    K3_EUSAGE = 2,  /* misuse, an unavailable K3_ISA, or a config that is not understood */
+    K3_ESYS = 3,    /* the system failed: folder, permission, I/O, memory */
+    K3_EEXPERT = 4, /* an expert could not be read */
+    K3_EPIPE = 5,   /* nobody reads our output any more; programs exit 0 on it */
+};
+
+typedef struct k3_err {
+    int status;        /* one of the codes above; 0 while nothing failed */
+    int64_t offset;    /* byte offset in `file`, or -1 */
+    char file[512];    /* the file at fault, or "" */
+    char tensor[256];  /* the tensor or field at fault, or "" */
+    char text[2048];   /* the whole message, one line, without the program's name */
+} k3_err;
+
+/* Fills *err (which may be NULL) and returns `status`. */
+int k3_fail(k3_err *err, int status, const char *fmt, ...) K3_PRINTF(3, 4);
+
+/* The same with the place: text becomes `FILE: tensor "NAME": MESSAGE (at byte N)`;
+ * file or tensor NULL and offset -1 are left out. */
+int k3_fail_at(k3_err *err, int status, const char *file, const char *tensor, int64_t offset, const char *fmt, ...)
+    K3_PRINTF(6, 7);
+
+/* K3_ESYS with strerror(errno) after the message: `FILE: MESSAGE: No such file`. file may be NULL. */
+int k3_fail_errno(k3_err *err, const char *file, const char *fmt, ...) K3_PRINTF(3, 4);
+
+/* ---- the program around the library ---------------------------------------- */
+
+extern const char *k3_prog;  /* the program's name, for messages */
+extern int k3_verbosity;     /* -1 quiet, 0 normal, 1 and up verbose */
+
+/* First call of main: names the program, ignores SIGPIPE (a write then fails
+ * with EPIPE), and gives a standard descriptor that came in closed a stand-in
+ * on which every read or write fails, so that no file opened later takes its number. */
+void k3_prog_start(const char *name);
+
+/* One line on stderr, `PROG: MESSAGE`, unless quiet. Control characters are escaped. */
+void k3_note(const char *fmt, ...) K3_PRINTF(1, 2);
+
+/* Prints err as `PROG: TEXT` (also when quiet) and returns the exit status for it;
+ * K3_EPIPE prints nothing and gives 0. */
+int k3_report_error(const k3_err *err);
+
+/* Last call of main: flushes and closes stdout and returns the exit status:
+ * `status` if not 0, K3_ESYS with a message if the output could not be
+ * written, 0 if the reader went away. */
+int k3_prog_end(int status);
+
+/* K3_EPIPE or K3_ESYS for a failed write (errno) to the stream called `name`. */
+int k3_fail_write(k3_err *err, const char *name);
+
+/* Set by SIGINT, SIGTERM or SIGHUP after k3_catch_signals(); long loops look at it.
+ * A second signal kills at once. Without k3_catch_signals() a signal removes
+ * unfinished temporary files and kills. */
+extern volatile sig_atomic_t k3_interrupted;
+void k3_catch_signals(void);
+
+/* Removes unfinished temporary files and dies by the signal that was caught. */
+void k3_die_by_signal(void);
+
+/* ---- strict numbers ---------------------------------------------------------- */
+/* `what` names the option or field in the message; all return K3_EUSAGE for
+ * anything but one complete number inside the range. */
+
+int k3_num_u64(const char *text, const char *what, uint64_t min, uint64_t max, uint64_t *out, k3_err *err);
+int k3_num_double(const char *text, const char *what, double min, double max, double *out, k3_err *err);
+
+/* A size: digits with an optional fraction and K M G T (10^3n) or Ki Mi Gi Ti (2^10n),
+ * optionally followed by B. A bare number counts `bare` bytes (1 for --memory, 10^9 for --trunk-gb). */
+int k3_num_size(const char *text, const char *what, uint64_t bare, uint64_t *out, k3_err *err);
+
+/* "25.83 GB" in buf (at least 24 bytes), decimal units; returns buf. */
+char *k3_fmt_bytes(char *buf, uint64_t bytes);
+
+/* a*b or a+b in *out; false on overflow. */
+bool k3_mul_u64(uint64_t a, uint64_t b, uint64_t *out);
+bool k3_add_u64(uint64_t a, uint64_t b, uint64_t *out);
+
+/* ---- options ------------------------------------------------------------------- */
+
+/* One row of a program's option table; the table ends with a row whose name is NULL.
+ * Help text and shell completion are printed from it. */
+typedef struct k3_opt {
+    const char *name;  /* long name without dashes */
+    int letter;        /* short form, or 0 */
+    const char *arg;   /* name of its value in the help, or NULL for a flag */
+    int id;            /* what k3_opt_next returns; > 0 */
+    const char *help;  /* one line; "\n" continues on an indented one */
+} k3_opt;
+
+enum { K3_OPT_DONE = 0, K3_OPT_HELP = 1001, K3_OPT_VERSION, K3_OPT_VERBOSE, K3_OPT_QUIET, K3_OPT_BAD };
+
+/* Rows that every program has. */
+#define K3_COMMON_OPTS                                                 \
+    {"help", 'h', NULL, K3_OPT_HELP, "print this help and exit"},      \
+    {"version", 'V', NULL, K3_OPT_VERSION, "print the version and exit"}, \
+    {"verbose", 'v', NULL, K3_OPT_VERBOSE, "say more on standard error"}, \
+    {"quiet", 'q', NULL, K3_OPT_QUIET, "say nothing but errors on standard error"}
+
+typedef struct k3_args {
+    int argc;
+    char **argv;          /* argv[0] is skipped */
+    const k3_opt *table;
+    int next, cluster;    /* position; both start at 0 */
+    const char *value;    /* value of the option just returned, or NULL */
+    int noperands;
+    char **operands;      /* points into argv, which is reordered */
+} k3_args;
+
+/* Returns the id of the next option with args->value set; K3_OPT_DONE at the
+ * end, with the operands gathered; K3_OPT_BAD on misuse with *err filled.
+ * -v and -q are counted into k3_verbosity here and not returned. Options and
+ * operands may be mixed; "--" ends options; "-" is an operand. */
+int k3_opt_next(k3_args *args, k3_err *err);
+
+/* Prints `usage` (the lines above the options), then the table aligned. */
+void k3_opt_help(FILE *to, const char *usage, const k3_opt *table);
+
+/* "k3-tok 0.1.0" to stdout. */
+void k3_print_version(void);
+
+/* ---- files that appear whole ------------------------------------------------------ */
+
+typedef struct k3_file k3_file;
+
+/* Opens a temporary beside `path` for writing; the name `path` appears at
+ * commit only. A target that exists and is no regular file (a pipe,
+ * /dev/full) is written directly. K3_ESYS names the path. */
+int k3_file_create(k3_file **file, const char *path, k3_err *err);
+FILE *k3_file_stream(k3_file *file);        /* buffered, owned by the k3_file */
+bool k3_file_is_direct(const k3_file *file); /* written directly: may not be seekable */
+/* Flush, fsync, rename, fsync of the folder; frees the handle either way and leaves no temporary. */
+int k3_file_commit(k3_file **file, k3_err *err);
+/* Removes the temporary and frees; NULL is fine. */
+void k3_file_abort(k3_file **file);
+
+/* Reads a whole file of at most `max` bytes; *data is malloc'ed with a NUL after it. */
+int k3_read_file(const char *path, uint64_t max, char **data, size_t *size, k3_err *err);
+
+/* pread until `size` bytes are there, in reads of at most 1 GiB; K3_EDATA if
+ * the file ends first (offset and both sizes named), K3_ESYS on an error. */
+int k3_pread_full(int fd, const char *name, void *buf, uint64_t size, uint64_t offset, k3_err *err);
+
+/* ---- .npy arrays ---------------------------------------------------------------------- */
+
+#define K3_NPY_MAXDIM 8
+typedef struct k3_npy {
+    char dtype[8];                  /* "<f4" "<f8" "<i4" "<i8" "<u4" "<u2" "|u1" */
+    int ndim;                       /* 0..K3_NPY_MAXDIM */
+    uint64_t shape[K3_NPY_MAXDIM];
+    uint64_t count;                 /* product of shape */
+    size_t itemsize;
+    void *data;                     /* malloc'ed, C order; k3_npy_free */
+} k3_npy;
+
+/* Reads one array from a stream (a pipe too) called `name` in messages. C
+ * order and the dtypes above only. K3_EDATA for anything else and for a short file. */
+int k3_npy_read(FILE *from, const char *name, k3_npy *a, k3_err *err);
+void k3_npy_free(k3_npy *a);
+/* Header for an array of that shape; always 128 bytes for ndim <= 3, so that it can be rewritten. */
+int k3_npy_write_header(FILE *to, const char *name, const char *dtype, int ndim, const uint64_t *shape, k3_err *err);
+/* Header and data. `itemsize` follows from dtype. */
+int k3_npy_write(FILE *to, const char *name, const char *dtype, int ndim, const uint64_t *shape, const void *data,
+                 k3_err *err);
+
+/* ---- threads, clock, memory -------------------------------------------------------------- */
+
+typedef struct k3_pool k3_pool;
+
+/* Physical cores inside the affinity mask and the cgroup CPU quota; at least 1. */
+int k3_threads_default(void);
+
+/* `threads` workers, the caller being worker 0. They sleep between regions
+ * after a spin of some microseconds. NULL pool means one thread. */
+int k3_pool_new(k3_pool **pool, int threads, k3_err *err);
+int k3_pool_size(const k3_pool *pool);
+/* Runs fn(arg, worker, workers) on every worker and returns when all are done. Not reentrant. */
+void k3_pool_run(k3_pool *pool, void (*fn)(void *arg, int worker, int workers), void *arg);
+void k3_pool_free(k3_pool *pool);
+/* The [*begin, *end) share of n items for one worker, in multiples of `grain`. */
+void k3_share(size_t n, size_t grain, int worker, int workers, size_t *begin, size_t *end);
+
+double k3_now(void);             /* seconds, monotonic */
+uint64_t k3_peak_rss(void);      /* VmHWM in bytes, 0 if unknown */
+
+/* ---- progress line -------------------------------------------------------------------------- */
+
+/* Rewrites one line on stderr if it is a terminal and the program is not quiet;
+ * at most ten times a second unless `force`. k3_progress_end clears it. */
+void k3_progress(bool force, const char *fmt, ...) K3_PRINTF(2, 3);
+void k3_progress_end(void);
+
+/* Temporaries known to the signal handler; used by k3_file and other writers of temporaries. */
+void k3_temp_add(const char *path);
+void k3_temp_remove(const char *path);
+
+#endif

@@ -1,0 +1,126 @@
+/* k3_store.h - where the weights are: the strict safetensors reader, the index
+ * file k3.index and the checksums in k3.sums. Nothing here computes.
+ *
+ * All offsets are absolute byte offsets in a shard file. Handles may be read
+ * by several threads at once; building and closing is for one thread.
+ */
+#ifndef K3_STORE_H
+#define K3_STORE_H
+
+#include "k3_base.h"
+#include "k3_spec.h"
+
+/* ---- index -------------------------------------------------------------------- */
+
+typedef struct k3_index k3_index;
+
+/* A run of bytes in one shard file. */
+typedef struct k3_extent {
+    uint32_t shard;         /* number for k3_index_shard_path */
+    uint64_t offset, bytes; /* absolute in the shard file */
+} k3_extent;
+
+/* 128 bits over the config, every shard's size and every shard's header, so over
+ * each tensor's name, dtype, shape and place; not over mtimes or the folder. */
+typedef struct k3_fingerprint {
+    uint64_t lo, hi;
+} k3_fingerprint;
+
+enum { K3_FINGERPRINT_TEXT = 33 };
+
+/* Opens MODEL/k3.index, or `index_file` if not NULL, and compares every shard
+ * with it: same size and mtime, or same size and same header. Without the default
+ * file the index is built in memory with one k3_note line and nothing is written;
+ * a named file must exist (K3_ESYS).
+ * K3_EDATA: stale ("run k3-index"), damaged, cut, foreign, or a shard that is
+ * not valid. K3_EUSAGE: config.json is not understood. K3_ESYS: cannot be read. */
+int k3_index_open(k3_index **ix, const char *model_dir, const char *index_file, k3_err *err);
+
+/* Reads every shard's header with `threads` threads and checks all of it:
+ * SPEC of safetensors, the model's tensor list, zero A_log tails. */
+int k3_index_build(k3_index **ix, const char *model_dir, int threads, k3_err *err);
+
+/* Writes the file that k3_index_open maps; it appears whole or not at all. */
+int k3_index_write(const k3_index *ix, const char *path, k3_err *err);
+
+void k3_index_close(k3_index *ix);
+
+const k3_config *k3_index_config(const k3_index *ix);
+const char *k3_index_dir(const k3_index *ix); /* the model folder as given */
+k3_fingerprint k3_index_fingerprint(const k3_index *ix);
+/* 32 hexadecimal digits in buf (K3_FINGERPRINT_TEXT bytes); returns buf. */
+char *k3_fingerprint_text(char *buf, k3_fingerprint f);
+static inline bool k3_fingerprint_equal(k3_fingerprint a, k3_fingerprint b)
+{
+    return a.lo == b.lo && a.hi == b.hi;
+}
+
+/* Where tensor `id` of `layer` (-1: embedding and head) is; false if the model
+ * has none there. at->bytes is the schema's size: of A_log the first
+ * kda_heads entries. */
+bool k3_index_tensor(const k3_index *ix, int layer, k3_tensor_id id, k3_extent *at);
+
+/* Bytes in the file: more than the schema's for a padded A_log; 0 if there is no such tensor. */
+uint64_t k3_index_stored_bytes(const k3_index *ix, int layer, k3_tensor_id id);
+
+/* The six parts of a routed expert. True if they are adjacent in part order,
+ * so that one read of k3_expert_bytes from part[0].offset gets them all.
+ * The layer must be a MoE layer and the expert below the config's count. */
+bool k3_index_expert(const k3_index *ix, int layer, uint64_t expert, k3_extent part[K3_PARTS]);
+
+/* K3_EDATA unless stored[kda_heads .. count) is all zero: which channels the
+ * released 128 entries mean is only unambiguous when the tail is padding. */
+int k3_a_log_check(const k3_index *ix, int layer, const float *stored, uint64_t count, k3_err *err);
+
+uint32_t k3_index_shards(const k3_index *ix);
+const char *k3_index_shard_name(const k3_index *ix, uint32_t shard); /* file name without folder */
+const char *k3_index_shard_path(const k3_index *ix, uint32_t shard);
+uint64_t k3_index_shard_size(const k3_index *ix, uint32_t shard);    /* bytes */
+uint64_t k3_index_shard_header(const k3_index *ix, uint32_t shard);  /* bytes before the data, 8 + N */
+
+/* ---- all tensors, ignored ones too ------------------------------------------------ */
+
+typedef struct k3_entry {
+    const char *name;      /* full name; in name_buf or in the index */
+    const char *dtype;     /* as in safetensors */
+    uint64_t rank;
+    const uint64_t *shape; /* in shape_buf or in the index */
+    k3_extent at;          /* the stored bytes */
+    k3_name id;            /* meaningless if ignored */
+    bool ignored;          /* outside `language_model.`: projector, vision tower */
+    char name_buf[K3_NAME_MAX];
+    uint64_t shape_buf[3];
+} k3_entry;
+
+/* Number of tensors; entry i < count in the order head, layers (tensors, then
+ * experts by number and part), ignored. The entry is filled in place: do not copy it. */
+uint64_t k3_index_count(const k3_index *ix);
+void k3_index_entry(const k3_index *ix, uint64_t i, k3_entry *e);
+
+/* Finds a full name, or one without `language_model.`; false if there is none. */
+bool k3_index_find(const k3_index *ix, const char *name, k3_entry *e);
+
+/* ---- checksums: the sidecar k3.sums ------------------------------------------------- */
+/* One XXH3-64 for every row group of every matrix and of the embedding (the
+ * schema's group, the least that is ever read at once), one for every vector,
+ * one for every part of every expert. So every legal read can be checked whole. */
+
+typedef struct k3_sums k3_sums;
+
+/* Opens MODEL/k3.sums (or `path`). *sums = NULL and 0 if the default file does
+ * not exist; all calls below accept NULL and then check nothing.
+ * K3_EDATA: cut, damaged or of another model. */
+int k3_sums_open(k3_sums **sums, const k3_index *ix, const char *path, k3_err *err);
+void k3_sums_close(k3_sums *sums);
+
+/* Compares rows [row0, row0 + rows) of a tensor, just read, with their sums. row0
+ * and rows are multiples of the group (rows may end at the tensor's end); a
+ * vector is checked whole. Reads 8 bytes a group from the sidecar.
+ * K3_EDATA names shard, tensor and offset; K3_ESYS if the sidecar cannot be read. */
+int k3_sums_tensor(const k3_sums *sums, int layer, k3_tensor_id id, uint64_t row0, uint64_t rows, const void *data,
+                   k3_err *err);
+/* The same for one part of an expert, and for all six laid out one after the other. */
+int k3_sums_part(const k3_sums *sums, int layer, uint64_t expert, k3_part_id part, const void *data, k3_err *err);
+int k3_sums_expert(const k3_sums *sums, int layer, uint64_t expert, const void *data, k3_err *err);
+
+#endif

@@ -1,0 +1,49 @@
+/* v16.h - what the three vector headers share.
+ *
+ * Each defines v16 (16 floats) and these operations, all lane by lane:
+ *   v_zero v_set1 v_load v_store            unaligned
+ *   v_load_n(p, n) v_store_n(p, v, n)       the first n < 16 lanes; absent ones load as +0
+ *   v_load_bf16 v_load_bf16_n               widened
+ *   v_add v_sub v_mul v_div v_fma           IEEE; v_fma(a, b, c) = a*b + c rounded once
+ *   v_max(a, b) = a > b ? a : b,  v_min(a, b) = a < b ? a : b    (b if either is NaN)
+ *   v_abs, v_copysign(magnitude, sign), v_select_lt(a, b, x, y) = a < b ? x : y
+ *   v_ldexp(p, t)                           p * 2^(t - ROUNDER) rounded once, for 0.5 < p < 2, -200 < t - ROUNDER < 200
+ *   v_sum(a)                                lanes folded by halves
+ *   v_mxfp4(bytes16, scale, &even, &odd)    the two weights of each byte, widened
+ * and the register tile TILE_R x TILE_T of the matrix products.
+ */
+#ifndef K3_V16_H
+#define K3_V16_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline))
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 64")
+#endif
+
+/* Adding it rounds a small float to the nearest integer, which then stands in the low bits. */
+#define ROUNDER 12582912.0f
+
+/* 2^(byte-127) as float bits; byte 0 is the denormal 2^-127, byte 255 gives zeros. */
+#define E1(b) ((b) == 0 ? 0x00400000u : (b) == 255 ? 0u : (uint32_t)(b) << 23)
+#define E4(b) E1(b), E1(b + 1), E1(b + 2), E1(b + 3)
+#define E16(b) E4(b), E4(b + 4), E4(b + 8), E4(b + 12)
+#define E64(b) E16(b), E16(b + 16), E16(b + 32), E16(b + 48)
+static const uint32_t mxfp4_scale_bits[256] = {E64(0), E64(64), E64(128), E64(192)};
+
+INLINE float mxfp4_scale(uint8_t byte)
+{
+    float f;
+    memcpy(&f, &mxfp4_scale_bits[byte], sizeof f);
+    return f;
+}
+
+static const float mxfp4_values[16] = {0, .5f, 1, 1.5f, 2, 3, 4, 6, -0.f, -.5f, -1, -1.5f, -2, -3, -4, -6};
+
+#endif

@@ -1,0 +1,154 @@
+/* v16 as two AVX2 registers. */
+#ifndef K3_V16_AVX2_H
+#define K3_V16_AVX2_H
+
+#include <immintrin.h>
+
+#include "v16.h"
+
+typedef struct {
+    __m256 lo, hi;
+} v16;
+
+enum { TILE_R = 3, TILE_T = 2, CHAIN_H = 3, CHAIN_V = 2, CHAIN_V1 = 4 };
+
+#define BOTH(name, op)                       \
+    INLINE v16 name(v16 a, v16 b)            \
+    {                                        \
+        return (v16){op(a.lo, b.lo), op(a.hi, b.hi)}; \
+    }
+BOTH(v_add, _mm256_add_ps)
+BOTH(v_sub, _mm256_sub_ps)
+BOTH(v_mul, _mm256_mul_ps)
+BOTH(v_div, _mm256_div_ps)
+BOTH(v_max, _mm256_max_ps)
+BOTH(v_min, _mm256_min_ps)
+#undef BOTH
+
+INLINE v16 v_zero(void)
+{
+    return (v16){_mm256_setzero_ps(), _mm256_setzero_ps()};
+}
+
+INLINE v16 v_set1(float x)
+{
+    return (v16){_mm256_set1_ps(x), _mm256_set1_ps(x)};
+}
+
+INLINE v16 v_load(const float *p)
+{
+    return (v16){_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)};
+}
+
+INLINE void v_store(float *p, v16 v)
+{
+    _mm256_storeu_ps(p, v.lo);
+    _mm256_storeu_ps(p + 8, v.hi);
+}
+
+/* All ones in the first n of 16 lanes. */
+INLINE void lane_mask(size_t n, __m256i *lo, __m256i *hi)
+{
+    const __m256i i = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    *lo = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), i);
+    *hi = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n - 8), i);
+}
+
+INLINE v16 v_load_n(const float *p, size_t n)
+{
+    __m256i lo, hi;
+    lane_mask(n, &lo, &hi);
+    return (v16){_mm256_maskload_ps(p, lo), _mm256_maskload_ps(p + 8, hi)};
+}
+
+INLINE void v_store_n(float *p, v16 v, size_t n)
+{
+    __m256i lo, hi;
+    lane_mask(n, &lo, &hi);
+    _mm256_maskstore_ps(p, lo, v.lo);
+    _mm256_maskstore_ps(p + 8, hi, v.hi);
+}
+
+INLINE __m256 widen8(__m128i u)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(u), 16));
+}
+
+INLINE v16 v_load_bf16(const uint16_t *p)
+{
+    return (v16){widen8(_mm_loadu_si128((const __m128i *)p)), widen8(_mm_loadu_si128((const __m128i *)(p + 8)))};
+}
+
+INLINE v16 v_load_bf16_n(const uint16_t *p, size_t n)
+{
+    uint16_t full[16] = {0};
+    for (size_t i = 0; i < n; i++)
+        full[i] = p[i];
+    return v_load_bf16(full);
+}
+
+INLINE v16 v_fma(v16 a, v16 b, v16 c)
+{
+    return (v16){_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi)};
+}
+
+INLINE v16 v_abs(v16 a)
+{
+    const __m256 sign = _mm256_set1_ps(-0.0f);
+    return (v16){_mm256_andnot_ps(sign, a.lo), _mm256_andnot_ps(sign, a.hi)};
+}
+
+/* m is not negative. */
+INLINE v16 v_copysign(v16 m, v16 s)
+{
+    const __m256 sign = _mm256_set1_ps(-0.0f);
+    return (v16){_mm256_or_ps(m.lo, _mm256_and_ps(sign, s.lo)), _mm256_or_ps(m.hi, _mm256_and_ps(sign, s.hi))};
+}
+
+INLINE v16 v_select_lt(v16 a, v16 b, v16 x, v16 y)
+{
+    return (v16){_mm256_blendv_ps(y.lo, x.lo, _mm256_cmp_ps(a.lo, b.lo, _CMP_LT_OQ)),
+                 _mm256_blendv_ps(y.hi, x.hi, _mm256_cmp_ps(a.hi, b.hi, _CMP_LT_OQ))};
+}
+
+/* Two powers of two, each normal: the first product is exact. */
+INLINE __m256 ldexp8(__m256 p, __m256 t)
+{
+    const __m256i bias = _mm256_set1_epi32(127);
+    __m256i n = _mm256_sub_epi32(_mm256_castps_si256(t), _mm256_castps_si256(_mm256_set1_ps(ROUNDER)));
+    __m256i half = _mm256_srai_epi32(n, 1);
+    __m256i a = _mm256_slli_epi32(_mm256_add_epi32(half, bias), 23);
+    __m256i b = _mm256_slli_epi32(_mm256_add_epi32(_mm256_sub_epi32(n, half), bias), 23);
+    return _mm256_mul_ps(_mm256_mul_ps(p, _mm256_castsi256_ps(a)), _mm256_castsi256_ps(b));
+}
+
+INLINE v16 v_ldexp(v16 p, v16 t)
+{
+    return (v16){ldexp8(p.lo, t.lo), ldexp8(p.hi, t.hi)};
+}
+
+INLINE float v_sum(v16 a)
+{
+    __m256 h = _mm256_add_ps(a.lo, a.hi);
+    __m128 q = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
+    q = _mm_add_ps(q, _mm_movehl_ps(q, q));
+    return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
+}
+
+/* Magnitudes from an 8-entry table; bit 3 of a code is the sign. */
+INLINE __m256 mxfp4_8(__m256 table, __m256i code)
+{
+    __m256i sign = _mm256_and_si256(_mm256_slli_epi32(code, 28), _mm256_set1_epi32((int)0x80000000u));
+    return _mm256_xor_ps(_mm256_permutevar8x32_ps(table, code), _mm256_castsi256_ps(sign));
+}
+
+INLINE void v_mxfp4(const uint8_t *bytes, uint8_t scale, v16 *even, v16 *odd)
+{
+    __m256 table = _mm256_mul_ps(_mm256_loadu_ps(mxfp4_values), _mm256_set1_ps(mxfp4_scale(scale)));
+    __m128i b = _mm_loadu_si128((const __m128i *)bytes);
+    __m256i lo = _mm256_cvtepu8_epi32(b), hi = _mm256_cvtepu8_epi32(_mm_srli_si128(b, 8));
+    *even = (v16){mxfp4_8(table, lo), mxfp4_8(table, hi)};
+    *odd = (v16){mxfp4_8(table, _mm256_srli_epi32(lo, 4)), mxfp4_8(table, _mm256_srli_epi32(hi, 4))};
+}
+
+#endif

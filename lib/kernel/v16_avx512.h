@@ -1,0 +1,136 @@
+/* v16 as one AVX-512 register. */
+#ifndef K3_V16_AVX512_H
+#define K3_V16_AVX512_H
+
+#include <immintrin.h>
+
+#include "v16.h"
+
+typedef __m512 v16;
+
+enum { TILE_R = 6, TILE_T = 4, CHAIN_H = 6, CHAIN_V = 4, CHAIN_V1 = 8 };
+
+INLINE __mmask16 lane_mask(size_t n)
+{
+    return (__mmask16)((1u << n) - 1);
+}
+
+INLINE v16 v_zero(void)
+{
+    return _mm512_setzero_ps();
+}
+
+INLINE v16 v_set1(float x)
+{
+    return _mm512_set1_ps(x);
+}
+
+INLINE v16 v_load(const float *p)
+{
+    return _mm512_loadu_ps(p);
+}
+
+INLINE void v_store(float *p, v16 v)
+{
+    _mm512_storeu_ps(p, v);
+}
+
+INLINE v16 v_load_n(const float *p, size_t n)
+{
+    return _mm512_maskz_loadu_ps(lane_mask(n), p);
+}
+
+INLINE void v_store_n(float *p, v16 v, size_t n)
+{
+    _mm512_mask_storeu_ps(p, lane_mask(n), v);
+}
+
+INLINE v16 widen16(__m256i u)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(u), 16));
+}
+
+INLINE v16 v_load_bf16(const uint16_t *p)
+{
+    return widen16(_mm256_loadu_si256((const __m256i *)p));
+}
+
+INLINE v16 v_load_bf16_n(const uint16_t *p, size_t n)
+{
+    return widen16(_mm256_maskz_loadu_epi16(lane_mask(n), p));
+}
+
+INLINE v16 v_add(v16 a, v16 b)
+{
+    return _mm512_add_ps(a, b);
+}
+
+INLINE v16 v_sub(v16 a, v16 b)
+{
+    return _mm512_sub_ps(a, b);
+}
+
+INLINE v16 v_mul(v16 a, v16 b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
+INLINE v16 v_div(v16 a, v16 b)
+{
+    return _mm512_div_ps(a, b);
+}
+
+INLINE v16 v_fma(v16 a, v16 b, v16 c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+INLINE v16 v_max(v16 a, v16 b)
+{
+    return _mm512_max_ps(a, b);
+}
+
+INLINE v16 v_min(v16 a, v16 b)
+{
+    return _mm512_min_ps(a, b);
+}
+
+INLINE v16 v_abs(v16 a)
+{
+    return _mm512_abs_ps(a);
+}
+
+/* m is not negative. */
+INLINE v16 v_copysign(v16 m, v16 s)
+{
+    return _mm512_or_ps(m, _mm512_and_ps(_mm512_set1_ps(-0.0f), s));
+}
+
+INLINE v16 v_select_lt(v16 a, v16 b, v16 x, v16 y)
+{
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), y, x);
+}
+
+INLINE v16 v_ldexp(v16 p, v16 t)
+{
+    return _mm512_scalef_ps(p, _mm512_sub_ps(t, _mm512_set1_ps(ROUNDER)));
+}
+
+INLINE float v_sum(v16 a)
+{
+    __m256 h = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    __m128 q = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
+    q = _mm_add_ps(q, _mm_movehl_ps(q, q));
+    return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
+}
+
+/* vpermps looks at the low four bits of each code. */
+INLINE void v_mxfp4(const uint8_t *bytes, uint8_t scale, v16 *even, v16 *odd)
+{
+    __m512 table = _mm512_mul_ps(_mm512_loadu_ps(mxfp4_values), _mm512_set1_ps(mxfp4_scale(scale)));
+    __m512i b = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)bytes));
+    *even = _mm512_permutexvar_ps(b, table);
+    *odd = _mm512_permutexvar_ps(_mm512_srli_epi32(b, 4), table);
+}
+
+#endif

@@ -1,0 +1,133 @@
+/* decode: ids on standard input to text on standard output, as they come. */
+#include "tok.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct decode {
+    const tok_opts *o;
+    k3_decoder decoder;
+    k3_id_reader reader;
+    uint8_t word[4];   /* --binary: an id cut by the end of a read, [held] */
+    unsigned held;
+    k3_ids ids;        /* of this read */
+    k3_bytes text;
+};
+
+/* Ids in decimal; those before a bad one are in d->ids. */
+static int parse_words(struct decode *d, const char *s, size_t n, k3_err *err)
+{
+    const char *const end = s + n;
+    uint32_t id;
+    /* an id and its separator are two bytes or more */
+    int got = k3_ids_reserve(&d->ids, n / 2 + 1, err);
+    if (got)
+        return got;
+    for (;;) {
+        got = k3_id_next(&d->reader, &s, end, &id, err);
+        if (got == K3_ID_VALUE)
+            d->ids.id[d->ids.n++] = id;
+        else if (got != K3_ID_LINE)
+            return got == K3_ID_MORE ? 0 : got;
+    }
+}
+
+static int parse_binary(struct decode *d, const char *s, size_t n, k3_err *err)
+{
+    int status = k3_ids_reserve(&d->ids, n / 4 + 1, err);
+    for (size_t i = 0; i < n && !status; i++) {
+        d->word[d->held++] = (uint8_t)s[i];
+        d->reader.byte++;
+        if (d->held < 4)
+            continue;
+        const uint32_t id = d->word[0] | d->word[1] << 8 | d->word[2] << 16 | (uint32_t)d->word[3] << 24;
+        d->held = 0;
+        d->reader.count++;
+        if (id >= d->reader.vocab)
+            return k3_fail_at(err, K3_EDATA, d->reader.name, NULL, (int64_t)d->reader.byte - 4,
+                              "id %" PRIu32 " is outside the vocabulary of %" PRIu32 " ids (id number %" PRIu64 ")", id,
+                              d->reader.vocab, d->reader.count);
+        d->ids.id[d->ids.n++] = id;
+    }
+    return status;
+}
+
+/* Decodes and writes what was parsed. A failure to write counts more than the bad id that follows. */
+static int put(struct decode *d, k3_err *err)
+{
+    size_t bad;
+    d->text.n = 0;
+    int status = k3_decode(&d->decoder, d->ids.id, d->ids.n, &d->text, &bad, err);
+    d->ids.n = 0;
+    if (!status)
+        status = tok_write(d->text.data, d->text.n, err);
+    return status ? status : tok_flush(err);
+}
+
+static int finish(struct decode *d, k3_err *err)
+{
+    uint32_t id;
+    int status = 0;
+    if (d->held)
+        return k3_fail_at(err, K3_EDATA, d->reader.name, NULL, (int64_t)(d->reader.byte - d->held),
+                          "ends inside an id: %u of 4 bytes", d->held);
+    const int got = k3_id_end(&d->reader, &id, err);
+    if (got != K3_ID_VALUE && got != K3_ID_MORE)
+        return got;
+    if (got == K3_ID_VALUE && !(status = k3_ids_reserve(&d->ids, 1, err))) {
+        d->ids.id[d->ids.n++] = id;
+        status = put(d, err);
+    }
+    return status;
+}
+
+/* The tail that nothing completed, also before an error is reported. */
+static int put_tail(struct decode *d, k3_err *err)
+{
+    d->text.n = 0;
+    int status = k3_decode_end(&d->decoder, &d->text, err);
+    if (!status)
+        status = tok_write(d->text.data, d->text.n, err);
+    return status ? status : tok_flush(err);
+}
+
+static int run(struct decode *d, k3_err *err)
+{
+    char *buf = malloc(TOK_PART);
+    k3_err later = {0};
+    size_t got;
+    int status = buf ? 0 : k3_fail(err, K3_ESYS, "out of memory"), bad = 0;
+    while (!status && !bad) {
+        if ((bad = tok_read(buf, TOK_PART, &got, &later)) || !got)
+            break;
+        bad = d->o->binary ? parse_binary(d, buf, got, &later) : parse_words(d, buf, got, &later);
+        status = put(d, err);
+    }
+    free(buf);
+    if (!status && !bad)
+        bad = finish(d, &later);
+    if (!status)
+        status = put_tail(d, err);
+    if (!status && bad)
+        *err = later;
+    return status ? status : bad;
+}
+
+int tok_decode(const tok_opts *o, k3_err *err)
+{
+    k3_vocab *vocab;
+    int status = k3_vocab_open(&vocab, o->model, 0, err);
+    if (status)
+        return status;
+    struct decode d = {
+        .o = o,
+        .decoder = {.vocab = vocab, .skip_special = o->skip_special},
+        .reader = {.name = "standard input", .vocab = k3_vocab_size(vocab)},
+    };
+    status = run(&d, err);
+    k3_ids_free(&d.ids);
+    k3_bytes_free(&d.text);
+    k3_vocab_close(vocab);
+    return status;
+}

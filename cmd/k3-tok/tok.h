@@ -1,0 +1,32 @@
+/* tok.h - what the verbs of k3-tok share. */
+#ifndef K3_TOK_H
+#define K3_TOK_H
+
+#include "k3_text.h"
+
+typedef struct tok_opts {
+    const char *model;
+    bool special;      /* encode: names of special ids in the text are those ids */
+    bool skip_special; /* decode: special ids give nothing */
+    bool lines;        /* encode: each line is a text */
+    bool binary;       /* ids as 32-bit little-endian words */
+    bool count;        /* encode: print the number of ids */
+    bool pieces;       /* encode: print one piece a line */
+    bool json;
+} tok_opts;
+
+int tok_encode(const tok_opts *o, k3_err *err);
+int tok_decode(const tok_opts *o, k3_err *err);
+int tok_ids(const tok_opts *o, k3_err *err);
+
+/* One read of standard input, at most `size` bytes; *got is 0 at its end. */
+int tok_read(void *buf, size_t size, size_t *got, k3_err *err);
+/* Bytes to standard output (buffered); tok_flush sends them. */
+int tok_write(const void *data, size_t size, k3_err *err);
+int tok_flush(k3_err *err);
+/* A string in JSON quotes; bytes that are not UTF-8 become \xHH. */
+int tok_write_quoted(const char *s, size_t size, k3_err *err);
+
+#define TOK_PART (1u << 16) /* bytes of one read */
+
+#endif

@@ -1,0 +1,218 @@
+/* The encoder: the official cuts, special names, the pre-split, and a cache of merged pieces. */
+#include "text.h"
+
+#include <stdlib.h>
+
+#define SLICE 400000u     /* characters between the first kind of cuts */
+#define RUN 25000u        /* characters of one kind before the second kind of cut */
+#define PART (1u << 16)   /* bytes taken in at once */
+#define HOT_BITS 15
+#define HOT_IDS 3
+
+/* A piece of at most 15 bytes and its ids. */
+struct hot {
+    uint64_t lo, hi; /* short_key; 0 0 is free */
+    uint32_t n, id[HOT_IDS];
+};
+
+struct k3_encoder {
+    const k3_vocab *v;
+    bool special;
+    struct hot *hot;    /* [1 << HOT_BITS] */
+    k3_merger *merger;
+    k3_piece_fn on_piece;
+    void *piece_arg;
+    k3_bytes text;      /* what is not encoded yet */
+    size_t pos;         /* bytes of it already looked at */
+    uint32_t chars;     /* characters since the last slice began */
+    uint32_t run;       /* characters of one kind since the last change or cut */
+    bool run_is_space;
+};
+
+int k3_encoder_new(k3_encoder **encoder, const k3_vocab *v, bool special, k3_err *err)
+{
+    k3_encoder *e = calloc(1, sizeof *e);
+    *encoder = NULL;
+    if (!e)
+        return k3_fail(err, K3_ESYS, "out of memory for the encoder");
+    e->v = v;
+    e->special = special;
+    e->hot = calloc((size_t)1 << HOT_BITS, sizeof *e->hot);
+    if (!e->hot || k3_merger_new(&e->merger, v, err)) {
+        k3_encoder_free(e);
+        return k3_fail(err, K3_ESYS, "out of memory for the encoder");
+    }
+    *encoder = e;
+    return 0;
+}
+
+void k3_encoder_free(k3_encoder *e)
+{
+    if (!e)
+        return;
+    free(e->hot);
+    k3_merger_free(e->merger);
+    k3_bytes_free(&e->text);
+    free(e);
+}
+
+void k3_encoder_on_piece(k3_encoder *e, k3_piece_fn fn, void *arg)
+{
+    e->on_piece = fn;
+    e->piece_arg = arg;
+}
+
+/* Ids of one piece into out; 0 only if memory ran out. */
+static size_t encode_token(k3_encoder *e, const uint8_t *s, size_t n, uint64_t hash, uint32_t *out)
+{
+    if (n <= e->v->longest && (*out = k3_token_find(e->v, s, n, hash)) != NO_ID)
+        return 1;
+    return k3_merge(e->merger, s, n, out);
+}
+
+static inline size_t encode_piece(k3_encoder *e, const uint8_t *s, size_t n, uint32_t *out)
+{
+    uint64_t lo, hi;
+    if (n > 15)
+        return encode_token(e, s, n, n <= e->v->longest ? k3_token_hash(s, n) : 0, out);
+    short_key(s, n, &lo, &hi);
+    const uint64_t hash = short_hash(lo, hi);
+    struct hot *h = &e->hot[hash >> (64 - HOT_BITS)];
+    if (h->lo == lo && h->hi == hi) {
+        memcpy(out, h->id, sizeof h->id);
+        return h->n;
+    }
+    const size_t k = encode_token(e, s, n, hash, out);
+    if (k && k <= HOT_IDS) {
+        *h = (struct hot){.lo = lo, .hi = hi, .n = (uint32_t)k};
+        memcpy(h->id, out, k * sizeof *out);
+    }
+    return k;
+}
+
+/* Text without specials, [s, end), where *end may be overwritten for a while. */
+static int encode_plain(k3_encoder *e, uint8_t *s, uint8_t *end, k3_ids *out, k3_err *err)
+{
+    const uint8_t saved = *end;
+    int status = 0;
+    *end = 0xFF; /* belongs to no class, so no run needs to look for the end */
+    for (const uint8_t *p = s; p < end;) {
+        const uint8_t *next = k3_split_next(p, end);
+        const size_t n = encode_piece(e, p, (size_t)(next - p), out->id + out->n);
+        if (!n) {
+            status = k3_fail(err, K3_ESYS, "out of memory for a piece of %zu bytes", (size_t)(next - p));
+            break;
+        }
+        if (e->on_piece)
+            e->on_piece(e->piece_arg, (const char *)p, (size_t)(next - p), out->id + out->n, n);
+        out->n += n;
+        p = next;
+    }
+    *end = saved;
+    return status;
+}
+
+/* Text between two cuts. */
+static int encode_cut(k3_encoder *e, uint8_t *s, uint8_t *end, k3_ids *out, k3_err *err)
+{
+    uint32_t id;
+    /* a text of n bytes has at most n ids */
+    int status = k3_ids_reserve(out, (size_t)(end - s) + HOT_IDS, err);
+    while (!status && e->special && s < end) {
+        uint8_t *at = (uint8_t *)k3_special_find(e->v, s, end, &id);
+        if (!at)
+            break;
+        size_t n;
+        k3_vocab_bytes(e->v, id, &n);
+        if ((status = encode_plain(e, s, at, out, err)))
+            break;
+        out->id[out->n] = id;
+        if (e->on_piece)
+            e->on_piece(e->piece_arg, (const char *)at, n, out->id + out->n, 1);
+        out->n++;
+        s = at + n;
+    }
+    return status ? status : encode_plain(e, s, end, out, err);
+}
+
+/* Python's str.isspace() for the well-formed character of n bytes at p. */
+static bool is_python_space(const uint8_t *p, unsigned n)
+{
+    if (n == 1)
+        return (p[0] >= 9 && p[0] <= 13) || (p[0] >= 28 && p[0] <= 32);
+    if (n == 2)
+        return p[0] == 0xC2 && (p[1] == 0x85 || p[1] == 0xA0);
+    if (n != 3 || p[0] < 0xE1 || p[0] > 0xE3)
+        return false;
+    if (p[0] == 0xE2)
+        return (p[1] == 0x80 && ((p[2] >= 0x80 && p[2] <= 0x8A) || p[2] == 0xA8 || p[2] == 0xA9 || p[2] == 0xAF)) ||
+               (p[1] == 0x81 && p[2] == 0x9F);
+    return p[0] == 0xE1 ? p[1] == 0x9A && p[2] == 0x80 : p[1] == 0x80 && p[2] == 0x80;
+}
+
+/* Goes on over the text, encoding up to each cut; what is left then starts at the last cut. */
+static int advance(k3_encoder *e, bool final, k3_ids *out, k3_err *err)
+{
+    uint8_t *const s = (uint8_t *)e->text.data, *const end = s + e->text.n, *p = s + e->pos, *start = s;
+    int status = 0;
+    for (unsigned n; p < end; p += n) {
+        bool incomplete = false;
+        n = k3_utf8_length(p, end, &incomplete);
+        if (incomplete && !final)
+            break;
+        const bool space = n && is_python_space(p, n);
+        n = n ? n : 1;
+        const bool slice_full = e->chars == SLICE, run_full = e->run == RUN && space == e->run_is_space;
+        if (slice_full || run_full) {
+            if ((status = encode_cut(e, start, p, out, err)))
+                return status;
+            start = p;
+            e->run = 0;
+            e->chars = slice_full ? 0 : e->chars;
+        }
+        e->run = e->run && space == e->run_is_space ? e->run + 1 : 1;
+        e->run_is_space = space;
+        e->chars++;
+    }
+    e->pos = (size_t)(p - start);
+    e->text.n -= (size_t)(start - s);
+    if (start > s)
+        memmove(s, start, e->text.n);
+    return 0;
+}
+
+int k3_encoder_feed(k3_encoder *e, const void *text, size_t size, k3_ids *out, k3_err *err)
+{
+    const char *from = text;
+    while (size) {
+        const size_t n = size < PART ? size : PART;
+        int status = k3_bytes_reserve(&e->text, n + 1 + SLACK, err);
+        if (status)
+            return status;
+        memcpy(e->text.data + e->text.n, from, n);
+        e->text.n += n;
+        if ((status = advance(e, false, out, err)))
+            return status;
+        from += n;
+        size -= n;
+    }
+    return 0;
+}
+
+int k3_encoder_end(k3_encoder *e, k3_ids *out, k3_err *err)
+{
+    int status = k3_bytes_reserve(&e->text, 1 + SLACK, err);
+    if (!status)
+        status = advance(e, true, out, err);
+    if (!status)
+        status = encode_cut(e, (uint8_t *)e->text.data, (uint8_t *)e->text.data + e->text.n, out, err);
+    e->text.n = e->pos = 0;
+    e->chars = e->run = 0;
+    return status;
+}
+
+int k3_encode(k3_encoder *e, const void *text, size_t size, k3_ids *out, k3_err *err)
+{
+    int status = k3_encoder_feed(e, text, size, out, err);
+    return status ? status : k3_encoder_end(e, out, err);
+}

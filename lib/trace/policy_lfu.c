@@ -1,0 +1,153 @@
+/* LFU with aging, in visits of an expert's own layer.
+ *
+ * A use at place i of n makes the score 1 + (1 - i/n) 3/4 + past/4, where past
+ * is the score before; every visit of the layer halves it. Counting in the
+ * layer's own visits is what makes it fair: layers come round in a fixed cycle,
+ * so in any global clock the layer visited next looks oldest, and a cache below
+ * one token's working set would throw out exactly what it needs next.
+ *
+ * A score at its last use lies in [1, 2), so after `age` visits in
+ * [2^-age, 2^(1-age)): the order is by age, then by the fraction. Ages grow
+ * together, so a layer's residents stay sorted in a list whose end is the
+ * layer's lowest, and a tournament over the layers finds the lowest of all. */
+#include "policy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANK_SHARE = 49152 }; /* of 65536: how much of a score's fraction the rank decides; the past has the rest */
+
+struct lfu {
+    uint32_t *visit;    /* [layers with experts] */
+    uint32_t *last;     /* [ids] the layer's visit of the last use, 0 = never */
+    uint16_t *fraction; /* [ids] of the score at its last use, of 65536 */
+    uint64_t *sorted;   /* [experts] scratch: fraction, batch order, slot */
+    uint64_t *tree;     /* [2 * leaves] the lowest-scored resident below each node, as a key; root is 1 */
+    uint32_t leaves;    /* power of two */
+};
+
+int lfu_new(k3_policy *p, k3_err *err)
+{
+    struct lfu *f = p->lfu = calloc(1, sizeof *f);
+    if (!f)
+        return k3_fail(err, K3_ESYS, "out of memory");
+    for (f->leaves = 1; f->leaves < (uint32_t)p->lists; f->leaves *= 2)
+        ;
+    f->visit = calloc((size_t)p->lists, sizeof *f->visit);
+    f->last = calloc(p->nids, sizeof *f->last);
+    f->fraction = calloc(p->nids, sizeof *f->fraction);
+    f->sorted = calloc((size_t)p->shape.experts, sizeof *f->sorted);
+    f->tree = calloc(2 * (size_t)f->leaves, sizeof *f->tree);
+    if (!f->visit || !f->last || !f->fraction || !f->sorted || !f->tree)
+        return k3_fail(err, K3_ESYS, "out of memory");
+    return 0;
+}
+
+void lfu_free(k3_policy *p)
+{
+    struct lfu *f = p->lfu;
+    if (!f)
+        return;
+    free(f->visit);
+    free(f->last);
+    free(f->fraction);
+    free(f->sorted);
+    free(f->tree);
+    free(f);
+}
+
+void lfu_clear(k3_policy *p)
+{
+    struct lfu *f = p->lfu;
+    memset(f->visit, 0, (size_t)p->lists * sizeof *f->visit);
+    memset(f->last, 0, p->nids * sizeof *f->last);
+    memset(f->fraction, 0, p->nids * sizeof *f->fraction);
+    memset(f->tree, 0, 2 * (size_t)f->leaves * sizeof *f->tree);
+}
+
+/* Larger is a lower score: present, age, 65535 - fraction, layer. */
+static uint64_t key_of(uint32_t age, uint32_t fraction, uint32_t list)
+{
+    return 1ull << 63 | (uint64_t)age << 32 | (uint64_t)(65535 - fraction) << 16 | list;
+}
+
+/* Enters the last of the layer's list into the tournament. */
+static void update(k3_policy *p, uint32_t list)
+{
+    struct lfu *f = p->lfu;
+    uint32_t head = p->slots + list, last = p->node[head].prev, id = p->node[last].id;
+    uint32_t i = f->leaves + list;
+    f->tree[i] = last == head ? 0 : key_of(f->visit[list] - f->last[id], f->fraction[id], list);
+    for (i /= 2; i; i /= 2)
+        f->tree[i] = f->tree[2 * i] > f->tree[2 * i + 1] ? f->tree[2 * i] : f->tree[2 * i + 1];
+}
+
+/* The score of an expert used now, at place i of n. */
+static uint32_t use(struct lfu *f, uint32_t id, uint32_t visit, int i, int n)
+{
+    uint32_t age = visit - f->last[id], past = 0;
+    if (f->last[id] && age <= 16)
+        past = (65536u + f->fraction[id]) >> age;
+    uint32_t rank = (uint32_t)((uint64_t)(n - i) * (RANK_SHARE - 1) / (uint32_t)n);
+    f->last[id] = visit;
+    return f->fraction[id] = (uint16_t)(rank + past * (65536 - RANK_SHARE) / 65536);
+}
+
+/* A slot for an expert that misses with this score, or -1. */
+static int32_t take_slot(k3_policy *p, uint32_t fraction)
+{
+    struct lfu *f = p->lfu;
+    if (p->list[0].used < p->slots)
+        return (int32_t)p->list[0].used++;
+    uint64_t lowest = f->tree[1];
+    if (lowest < key_of(0, fraction, 0xffff) || !lowest)
+        return -1;
+    uint32_t list = (uint32_t)(lowest & 0xffff), slot = p->node[p->slots + list].prev;
+    unlink_slot(p->node, slot);
+    p->slot_of[p->node[slot].id] = -1;
+    update(p, list);
+    return (int32_t)slot;
+}
+
+/* Shell sort: batches are short, and qsort may allocate. */
+static void sort(uint64_t *v, int n)
+{
+    static const int gaps[] = {701, 301, 132, 57, 23, 10, 4, 1};
+    for (size_t g = 0; g < sizeof gaps / sizeof *gaps; g++)
+        for (int i = gaps[g]; i < n; i++) {
+            uint64_t x = v[i];
+            int j = i;
+            for (; j >= gaps[g] && v[j - gaps[g]] > x; j -= gaps[g])
+                v[j] = v[j - gaps[g]];
+            v[j] = x;
+        }
+}
+
+int lfu_batch(k3_policy *p, int layer, const int32_t *experts, int n, int32_t *slot_of, uint8_t *hit)
+{
+    struct lfu *f = p->lfu;
+    uint32_t list = (uint32_t)(layer - p->shape.first), first = list * (uint32_t)p->shape.experts;
+    uint32_t visit = ++f->visit[list];
+    int hits = 0, held = 0;
+    for (int i = 0; i < n; i++) {
+        slot_of[i] = p->slot_of[first + (uint32_t)experts[i]];
+        hit[i] = slot_of[i] >= 0;
+        hits += hit[i];
+        if (hit[i])
+            unlink_slot(p->node, (uint32_t)slot_of[i]);
+    }
+    update(p, list);
+    for (int i = 0; i < n; i++) {
+        uint32_t id = first + (uint32_t)experts[i], fraction = use(f, id, visit, i, n);
+        if (!hit[i] && (slot_of[i] = take_slot(p, fraction)) < 0)
+            continue;
+        p->node[slot_of[i]].id = id;
+        p->slot_of[id] = slot_of[i];
+        f->sorted[held++] = (uint64_t)fraction << 48 | (uint64_t)(uint16_t)(n - 1 - i) << 32 | (uint32_t)slot_of[i];
+    }
+    sort(f->sorted, held);
+    for (int i = 0; i < held; i++)
+        push_first(p->node, p->slots + list, (uint32_t)f->sorted[i]);
+    update(p, list);
+    return hits;
+}

@@ -1,0 +1,267 @@
+/* Which files are the shards, and are they safetensors at all. */
+#define _GNU_SOURCE
+#include "store.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum { HEADER_MAX = 100000000, SHARDS_MAX = 99999 };
+
+/* What downloaders put behind a name until the file is whole. */
+static const char *const unfinished[] = {".incomplete", ".part", ".partial", ".tmp", ".aria2", ".crdownload", ".download"};
+
+bool problems_add(struct problems *p, const k3_err *err)
+{
+    if (p->n == p->limit) {
+        p->more++;
+        return true;
+    }
+    k3_err *list = realloc(p->list, (p->n + 1) * sizeof *list);
+    if (!list) {
+        p->more++;
+        return true;
+    }
+    p->list = list;
+    p->list[p->n++] = *err;
+    return p->n == p->limit;
+}
+
+void problems_free(struct problems *p)
+{
+    free(p->list);
+    p->list = NULL;
+    p->n = 0;
+}
+
+static const char *number(const char *s, uint64_t *out)
+{
+    const char *p = s;
+    *out = 0;
+    for (; isdigit((unsigned char)*p) && p - s < 6; p++)
+        *out = *out * 10 + (uint64_t)(*p - '0');
+    return p - s >= 5 && !isdigit((unsigned char)*p) ? p : NULL;
+}
+
+/* model-NNNNN-of-NNNNNN.safetensors (five or six digits each) and what follows. */
+static const char *shard_name(const char *name, uint64_t *i, uint64_t *n)
+{
+    static const char ext[] = ".safetensors", single[] = "model.safetensors";
+    *i = *n = 0;
+    if (!strncmp(name, single, strlen(single)))
+        return name + strlen(single);
+    if (strncmp(name, "model-", 6) || !(name = number(name + 6, i)) || strncmp(name, "-of-", 4) ||
+        !(name = number(name + 4, n)) || strncmp(name, ext, strlen(ext)))
+        return NULL;
+    return name + strlen(ext);
+}
+
+/* A name seen in the folder. */
+struct seen {
+    char name[48];
+    uint64_t i, n;
+    const char *suffix; /* NULL, or the sign of an unfinished download */
+};
+
+static int by_number(const void *a, const void *b)
+{
+    const struct seen *x = a, *y = b;
+    if (!x->suffix != !y->suffix)
+        return x->suffix ? 1 : -1;
+    return x->i != y->i ? (x->i > y->i) - (x->i < y->i) : strcmp(x->name, y->name);
+}
+
+static int list_folder(const char *dir, struct seen **out, size_t *count, k3_err *err)
+{
+    size_t cap = 0, n = 0;
+    struct seen *list = NULL;
+    struct dirent *e;
+    DIR *d = opendir(dir);
+    *out = NULL;
+    *count = 0;
+    if (!d)
+        return k3_fail_errno(err, dir, "cannot open the model folder");
+    for (errno = 0; (e = readdir(d)); errno = 0) {
+        struct seen s = {.suffix = NULL};
+        const char *rest = shard_name(e->d_name, &s.i, &s.n);
+        for (size_t k = 0; rest && *rest && k < sizeof unfinished / sizeof *unfinished; k++)
+            if (!strcmp(rest, unfinished[k]))
+                s.suffix = unfinished[k];
+        if (!rest || (*rest && !s.suffix))
+            continue;
+        memcpy(s.name, e->d_name, (size_t)(rest - e->d_name));
+        if (n == cap) {
+            struct seen *p = realloc(list, (cap = cap ? 2 * cap : 128) * sizeof *p);
+            if (!p) {
+                free(list);
+                closedir(d);
+                return k3_fail(err, K3_ESYS, "%s: out of memory", dir);
+            }
+            list = p;
+        }
+        list[n++] = s;
+    }
+    int status = errno ? k3_fail_errno(err, dir, "cannot read the model folder") : 0;
+    closedir(d);
+    if (n)
+        qsort(list, n, sizeof *list, by_number);
+    *out = list;
+    *count = n;
+    return status;
+}
+
+/* Compares the numbered shards with 1..N and names what is missing. */
+static void check_numbers(const char *dir, const struct seen *s, size_t n, struct problems *p)
+{
+    char first[4 * 52] = "";
+    size_t len = 0, at = 0;
+    uint64_t missing = 0, total = s[0].n;
+    k3_err e;
+    for (size_t k = 0; k < n; k++) {
+        const char *wrong = s[k].n != total                                 ? "counts another number of shards than"
+                            : s[k].i < 1 || s[k].i > total                  ? "has a number outside the count of"
+                            : k && s[k].i == s[k - 1].i                     ? "has the same number as"
+                                                                            : NULL;
+        if (wrong) {
+            k3_fail_at(&e, K3_EDATA, s[k].name, NULL, -1, "%s %s; two checkpoints in %s?", wrong, s[k ? k - 1 : 0].name, dir);
+            if (problems_add(p, &e))
+                return;
+        }
+    }
+    for (uint64_t i = 1; i <= total && total <= SHARDS_MAX; i++) {
+        while (at < n && s[at].i < i)
+            at++;
+        if (at < n && s[at].i == i)
+            continue;
+        int digits = (int)strcspn(s[0].name + 6, "-"), of = (int)strcspn(s[0].name + 6 + digits + 4, ".");
+        if (missing++ < 4)
+            len += (size_t)snprintf(first + len, sizeof first - len, "%smodel-%0*" PRIu64 "-of-%0*" PRIu64 ".safetensors",
+                                    len ? ", " : "", digits, i, of, total);
+    }
+    if (missing) {
+        k3_fail_at(&e, K3_EDATA, dir, NULL, -1, "%" PRIu64 " of %" PRIu64 " shards are missing: %s%s", missing, total, first,
+                   missing > 4 ? ", ..." : "");
+        problems_add(p, &e);
+    }
+}
+
+int shards_find(const char *dir, struct shard_list *list, struct problems *p, k3_err *err)
+{
+    struct seen *seen;
+    size_t n, whole = 0;
+    k3_err e;
+    *list = (struct shard_list){0};
+    int status = list_folder(dir, &seen, &n, err);
+    if (status)
+        return status;
+    while (whole < n && !seen[whole].suffix)
+        whole++;
+    for (size_t k = whole; k < n; k++) {
+        k3_fail_at(&e, K3_EDATA, dir, NULL, -1, "%s%s is an unfinished download; finish or remove it", seen[k].name,
+                   seen[k].suffix);
+        problems_add(p, &e);
+    }
+    if (!whole && !p->n) {
+        k3_fail_at(&e, K3_EDATA, dir, NULL, -1, "no model-NNNNN-of-NNNNNN.safetensors and no model.safetensors here");
+        problems_add(p, &e);
+    }
+    size_t single = whole && !seen[0].n; /* number 0 sorts first */
+    if (single && whole > 1) {
+        k3_fail_at(&e, K3_EDATA, dir, NULL, -1, "both %s and %s are here; two checkpoints?", seen[0].name, seen[1].name);
+        problems_add(p, &e);
+    }
+    if (whole > single)
+        check_numbers(dir, seen + single, whole - single, p);
+    if (whole && whole <= SHARDS_MAX && !(list->name = malloc(whole * sizeof *list->name)))
+        status = k3_fail(err, K3_ESYS, "%s: out of memory", dir);
+    for (size_t k = 0; list->name && k < whole; k++)
+        memcpy(list->name[list->n++], seen[k].name, sizeof *list->name);
+    free(seen);
+    return status;
+}
+
+void shards_free(struct shard_list *list)
+{
+    free(list->name);
+    *list = (struct shard_list){0};
+}
+
+/* Says what a file is that is no safetensors file, or NULL. */
+static const char *impostor(const char *head, size_t n)
+{
+    static const char lfs[] = "version https://git-lfs";
+    if (n >= strlen(lfs) && !memcmp(head, lfs, strlen(lfs)))
+        return "a git-lfs pointer, not the weights; fetch them (git lfs pull)";
+    while (n && (isspace((unsigned char)*head) || (unsigned char)*head >= 0x80)) /* a byte order mark too */
+        head++, n--;
+    if ((n >= 9 && !strncasecmp(head, "<!doctype", 9)) || (n >= 5 && !strncasecmp(head, "<html", 5)))
+        return "an HTML page, not the weights; download it again";
+    return NULL;
+}
+
+static int read_header(struct shard_file *f, const char *name, k3_err *err)
+{
+    char head[512];
+    uint64_t size = (uint64_t)f->st.st_size, n;
+    size_t have = size < sizeof head ? (size_t)size : sizeof head;
+    int status = k3_pread_full(f->fd, name, head, have, 0, err);
+    if (status)
+        return status;
+    const char *what = impostor(head, have);
+    if (what)
+        return k3_fail_at(err, K3_EDATA, name, NULL, -1, "%s", what);
+    if (size < 8)
+        return k3_fail_at(err, K3_EDATA, name, NULL, -1, "%" PRIu64 " bytes, too short for a safetensors file", size);
+    memcpy(&n, head, 8);
+    if (n > HEADER_MAX)
+        return k3_fail_at(err, K3_EDATA, name, NULL, 0, "header length %" PRIu64 ", at most %d allowed; not a safetensors file?", n,
+                          HEADER_MAX);
+    if (n + 8 > size)
+        return k3_fail_at(err, K3_EDATA, name, NULL, 0, "the header ends at byte %" PRIu64 ", the file at %" PRIu64 "; cut short?",
+                          n + 8, size);
+    f->header = n + 8;
+    char *all = malloc(n + 9); /* with the length field, so that one digest covers both */
+    if (!all)
+        return k3_fail(err, K3_ESYS, "%s: out of memory for a header of %" PRIu64 " bytes", name, n);
+    if ((status = k3_pread_full(f->fd, name, all, n + 8, 0, err))) {
+        free(all);
+        return status;
+    }
+    all[n + 8] = 0;
+    XXH128_hash_t h = XXH3_128bits(all, n + 8);
+    f->digest = (k3_fingerprint){h.low64, h.high64};
+    f->text = all;
+    return 0;
+}
+
+int shard_open(struct shard_file *f, const char *path, const char *name, k3_err *err)
+{
+    int status = 0;
+    *f = (struct shard_file){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)}; /* no wait for a pipe */
+    if (f->fd < 0)
+        return k3_fail_errno(err, name, "cannot open");
+    if (fstat(f->fd, &f->st))
+        status = k3_fail_errno(err, name, "cannot stat");
+    else if (!S_ISREG(f->st.st_mode))
+        status = k3_fail(err, K3_ESYS, "%s: not a regular file", name);
+    else
+        status = read_header(f, name, err);
+    if (status)
+        shard_close(f);
+    return status;
+}
+
+void shard_close(struct shard_file *f)
+{
+    if (f->fd >= 0)
+        close(f->fd);
+    free(f->text);
+    f->fd = -1;
+    f->text = NULL;
+}

@@ -1,0 +1,184 @@
+/* store.h - inside lib/store only: the index image, shard discovery, one parsed header. */
+#ifndef K3_STORE_INTERNAL_H
+#define K3_STORE_INTERNAL_H
+
+#include "k3_store.h"
+
+#include <sys/stat.h>
+#include <xxhash.h>
+
+/* ---- k3.index, as mapped (k3-index(5)) ------------------------------------------ */
+
+#define K3_INDEX_MAGIC "K3INDEX"
+#define K3_INDEX_END "K3INDEX-END\n\0\0\0" /* 16 bytes with its last NUL */
+enum { K3_INDEX_VERSION = 1, K3_INDEX_END_BYTES = 16 };
+
+enum { S_SHARDS, S_TENSORS, S_EXPERTS, S_SCATTERED, S_IGNORED, S_SHAPES, S_NAMES, SECTIONS };
+
+struct section {
+    uint64_t offset, bytes, sum; /* offset in the file, a multiple of 8; XXH3-64 */
+};
+
+struct image_head {
+    char magic[8];
+    uint32_t version, head_bytes;
+    uint64_t file_bytes;
+    k3_fingerprint fingerprint, config;
+    uint32_t layers, tensors_per_layer; /* layers + 1 rows of K3_TENSORS */
+    uint64_t moe_layers, experts;
+    uint64_t entries; /* all tensors of all shards */
+    struct section section[SECTIONS];
+    uint64_t sum; /* XXH3-64 of the head before it */
+};
+
+struct image_shard {
+    char name[48];
+    uint64_t size;
+    int64_t mtime;    /* ns since 1970 */
+    uint64_t header;  /* bytes before the data, 8 + N */
+    k3_fingerprint digest; /* XXH3-128 of those bytes */
+};
+
+/* A place is shard << 46 | offset: 64 TiB a shard. */
+enum { PLACE_BITS = 46, PLACE_SHARDS = 1 << 17 };
+#define PLACE_NONE UINT64_MAX
+#define EXPERT_SCATTERED (UINT64_C(1) << 63) /* the rest is a row of S_SCATTERED: six places */
+
+struct image_tensor {
+    uint64_t place, bytes; /* PLACE_NONE: not in this layer */
+};
+
+struct image_ignored {
+    uint64_t name, shape; /* byte in S_NAMES, number in S_SHAPES */
+    uint64_t rank, place, bytes;
+    uint64_t dtype; /* index into dtype_table */
+};
+
+static inline uint64_t place_of(uint32_t shard, uint64_t offset)
+{
+    return (uint64_t)shard << PLACE_BITS | offset;
+}
+
+static inline uint32_t place_shard(uint64_t place)
+{
+    return (uint32_t)(place >> PLACE_BITS);
+}
+
+static inline uint64_t place_offset(uint64_t place)
+{
+    return place & ((UINT64_C(1) << PLACE_BITS) - 1);
+}
+
+struct k3_index {
+    k3_config config;
+    char *dir;
+    char *image; /* mapped or malloc'ed */
+    size_t image_bytes;
+    bool mapped;
+    const struct image_head *head;
+    const struct image_shard *shards;
+    const struct image_tensor *tensors;
+    const uint64_t *experts, *scattered;
+    const struct image_ignored *ignored;
+    const uint64_t *shapes;
+    const char *names;
+    uint32_t nshards;
+    uint64_t nignored;
+    uint64_t part_bytes[K3_PARTS];
+    uint64_t *first; /* [layers + 2]: entries before layer l - 1; one allocation with paths */
+    char **paths;
+};
+
+/* Points ix at its image after checking all of it; `name` for messages. */
+int index_attach(k3_index *ix, const char *name, k3_err *err);
+k3_fingerprint config_digest(const k3_config *c);
+/* Over the config and the shards' sizes and header digests. */
+k3_fingerprint index_digest(k3_fingerprint config, const struct image_shard *shards, uint32_t nshards);
+
+/* ---- problems ---------------------------------------------------------------------- */
+
+/* A bounded list: a build stops at the first problem, a check goes on. */
+struct problems {
+    k3_err *list;
+    size_t n, limit;
+    uint64_t more; /* beyond the limit */
+};
+
+/* Adds *err; true if the work should stop because the list is full. */
+bool problems_add(struct problems *p, const k3_err *err);
+void problems_free(struct problems *p);
+
+/* ---- dtypes ---------------------------------------------------------------------------- */
+
+struct dtype {
+    const char *name;
+    uint8_t bits;
+};
+extern const struct dtype dtype_table[];
+/* Index into dtype_table or -1. */
+int dtype_find(const char *name);
+
+/* ---- shards ------------------------------------------------------------------------------ */
+
+struct shard_list {
+    char (*name)[48]; /* in number order */
+    uint32_t n;
+};
+
+/* The shards of a folder: model.safetensors, or model-NNNNN-of-NNNNNN.safetensors all
+ * with one N. Missing ones, two sets and unfinished downloads are problems; what
+ * is there is listed all the same. */
+int shards_find(const char *dir, struct shard_list *list, struct problems *p, k3_err *err);
+void shards_free(struct shard_list *list);
+
+/* An open shard whose first bytes look like a safetensors file. */
+struct shard_file {
+    int fd;
+    struct stat st;
+    uint64_t header; /* 8 + N */
+    char *text;      /* all of it and a NUL; the JSON starts at byte 8; malloc'ed */
+    k3_fingerprint digest;
+};
+
+/* Opens, checks the length field and reads the header. `name` is for messages. */
+int shard_open(struct shard_file *f, const char *path, const char *name, k3_err *err);
+void shard_close(struct shard_file *f);
+static inline int64_t shard_mtime(const struct stat *st)
+{
+    return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+
+/* ---- one header ---------------------------------------------------------------------------- */
+
+struct record {
+    uint64_t begin, end; /* relative to the data */
+    int16_t layer, tensor; /* k3_name; tensor -1: expert part */
+    int8_t part;
+    bool ignored;
+    uint32_t expert; /* or the index into header.ignored */
+    uint32_t at;     /* byte of the entry in the file */
+};
+
+struct ignored {
+    char *name;
+    uint64_t *shape; /* malloc'ed */
+    uint64_t rank;
+    int dtype;
+};
+
+struct header {
+    struct record *records; /* in offset order */
+    size_t n, cap;
+    struct ignored *ignored;
+    size_t nignored, ignored_cap;
+};
+
+/* Parses and checks the header of one shard against the format and the model's
+ * tensor list. Problems go to `p`; the return value is K3_ESYS for lack of memory only. */
+int header_parse(struct header *h, const struct shard_file *f, const char *name, const k3_config *c,
+                 struct problems *p, k3_err *err);
+void header_free(struct header *h);
+/* The record's full name; buf holds K3_NAME_MAX. */
+const char *record_name(const struct header *h, const struct record *r, char *buf);
+
+#endif

@@ -64,11 +64,13 @@ $(BUILD)/unit: $(UNIT_OBJ) $(LIB)
 	$(call SAY,LD,$@)
 	$(Q)$(CC) -pthread $(LDFLAGS) $^ -lcriterion $(LDLIBS) -o $@
 
-# Each tests/tools/*.c, tests/kernel/*.c and tests/bench/*.c is a small program of its own.
-HELPERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/tools/*.c tests/kernel/*.c tests/bench/*.c))
+# Each tests/tools/*.c, tests/kernel/*.c and tests/bench/*.c is a small program of its own; mkckpt has parts.
+MKCKPT  := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/tools/mkckpt_*.c))
+HELPERS := $(filter-out $(MKCKPT:.o=),$(patsubst %.c,$(BUILD)/%,$(wildcard tests/tools/*.c tests/kernel/*.c tests/bench/*.c)))
+$(BUILD)/tests/tools/mkckpt: $(MKCKPT)
 $(HELPERS): $(BUILD)/%: $(BUILD)/%.o $(LIB)
 	$(call SAY,LD,$@)
-	$(Q)$(CC) -pthread $(LDFLAGS) $^ $(LDLIBS) -o $@
+	$(Q)$(CC) -pthread $(LDFLAGS) $(filter %.o,$^) $(LIB) $(LDLIBS) -o $@
 helpers: $(HELPERS)
 
 demo:
@@ -116,4 +118,4 @@ help:
 
 .PHONY: all helpers demo test bench asan format install uninstall clean help
 .DELETE_ON_ERROR:
--include $(LIB_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(HELPERS:=.d) $(foreach t,$(TOOLS),$(patsubst %.c,$(BUILD)/%.d,$(wildcard cmd/$(t)/*.c)))
+-include $(LIB_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(HELPERS:=.d) $(MKCKPT:.o=.d) $(foreach t,$(TOOLS),$(patsubst %.c,$(BUILD)/%.d,$(wildcard cmd/$(t)/*.c)))

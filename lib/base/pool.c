@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { SPIN_ROUNDS = 2000 };
+enum { SPIN_ROUNDS = 2000 }; /* some tens of microseconds */
 
 struct worker {
     k3_pool *pool;
@@ -27,6 +27,7 @@ struct worker {
 
 struct k3_pool {
     int size;
+    int spin; /* rounds; none where threads outnumber cores: the spinner would hold up the one awaited */
     void (*fn)(void *, int, int);
     void *arg;
     bool stop;
@@ -54,9 +55,9 @@ static void relax(void)
 }
 
 /* Returns once *word is no longer `seen`. */
-static void wait_change(_Atomic uint32_t *word, uint32_t seen, _Atomic uint32_t *sleepers)
+static void wait_change(_Atomic uint32_t *word, uint32_t seen, _Atomic uint32_t *sleepers, int spin)
 {
-    for (int i = 0; i < SPIN_ROUNDS; i++) {
+    for (int i = 0; i < spin; i++) {
         if (atomic_load_explicit(word, memory_order_acquire) != seen)
             return;
         relax();
@@ -73,7 +74,7 @@ static void *work(void *arg)
     k3_pool *p = w->pool;
     uint32_t seen = 0;
     for (;;) {
-        wait_change(&p->round, seen, &p->sleepers);
+        wait_change(&p->round, seen, &p->sleepers, p->spin);
         seen++;
         if (p->stop)
             return NULL;
@@ -92,6 +93,7 @@ int k3_pool_new(k3_pool **out, int threads, k3_err *err)
     if (!p)
         return k3_fail(err, K3_ESYS, "out of memory for %d threads", threads);
     p->size = 1;
+    p->spin = threads <= k3_threads_default() ? SPIN_ROUNDS : 0;
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the main thread's */
@@ -134,7 +136,7 @@ void k3_pool_run(k3_pool *p, void (*fn)(void *, int, int), void *arg)
     atomic_store(&p->pending, (uint32_t)p->size - 1);
     start_round(p);
     fn(arg, 0, p->size);
-    for (int i = 0; i < SPIN_ROUNDS && atomic_load_explicit(&p->pending, memory_order_acquire); i++)
+    for (int i = 0; i < p->spin && atomic_load_explicit(&p->pending, memory_order_acquire); i++)
         relax();
     for (uint32_t left; (left = atomic_load(&p->pending));)
         futex_wait(&p->pending, left);

@@ -283,6 +283,8 @@ static void derive(struct problems *p, k3_config *c)
     product(p, c->heads, TEXT "num_attention_heads", c->qk_nope + c->qk_rope, TEXT "qk_nope_head_dim + qk_rope_head_dim", NULL);
     product(p, c->heads, TEXT "num_attention_heads", c->qk_nope + c->v_dim, TEXT "qk_nope_head_dim + v_head_dim", NULL);
     product(p, c->layers, TEXT "num_hidden_layers", c->experts, TEXT "num_experts", NULL);
+    if (c->experts > UINT16_MAX)
+        odd(p, TEXT "num_experts is %" PRIu64 ", more than %d", c->experts, UINT16_MAX);
     if (c->latent % 32)
         odd(p, TEXT "routed_expert_hidden_size is %" PRIu64 ", not a multiple of 32", c->latent);
     if (c->expert_inter % 32)

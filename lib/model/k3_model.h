@@ -1,0 +1,94 @@
+/* k3_model.h - the forward pass of Kimi K3 over any number of tokens of any
+ * number of sequences, with weights from a k3_source and carried state.
+ *
+ * The same bits come out whatever the thread count, instruction set, chunking
+ * of a prompt or company in a batch: every (row, token) product has its own
+ * lanes, and every sum has a fixed order.
+ */
+#ifndef K3_MODEL_H
+#define K3_MODEL_H
+
+#include "k3_kernel.h"
+#include "k3_source.h"
+
+/* ---- carried state of one sequence ---------------------------------------------- */
+
+typedef struct k3_state k3_state;
+
+/* State for `layers` layers and up to `positions` tokens: per KDA layer the
+ * recurrent matrices [kda_heads][D][D] and the last conv_kernel-1 rows of q, k
+ * and v; per MLA layer the latent cache [positions][kv_lora_rank + qk_rope].
+ * Memory is touched as it is used. */
+int k3_state_new(k3_state **state, const k3_config *c, uint64_t layers, uint64_t positions, k3_err *err);
+/* The same with the KDA part in an unlinked file below the folder `scratch`
+ * (K3_EUSAGE on tmpfs): two layers are in memory at a time, and passes must run all layers. */
+int k3_state_new_spilled(k3_state **state, const k3_config *c, uint64_t layers, uint64_t positions,
+                         const char *scratch, k3_err *err);
+void k3_state_free(k3_state *state);
+/* Back to an empty sequence. */
+void k3_state_reset(k3_state *state);
+uint64_t k3_state_position(const k3_state *state); /* tokens fed so far */
+/* Bytes of memory for that many positions. */
+uint64_t k3_state_bytes(const k3_config *c, uint64_t layers, uint64_t positions, bool spilled);
+/* Bytes of scratch read and written so far; 0 if nothing is spilled. */
+void k3_state_traffic(const k3_state *state, uint64_t *read_bytes, uint64_t *write_bytes);
+/* Writes or reads the state as a byte stream; what k3-layer --state carries. K3_EDATA if it does not fit the config. */
+int k3_state_save(const k3_state *state, FILE *to, const char *name, k3_err *err);
+int k3_state_load(k3_state *state, FILE *from, const char *name, k3_err *err);
+
+/* ---- the model ---------------------------------------------------------------------- */
+
+/* Consecutive tokens of one sequence inside a pass. */
+typedef struct k3_span {
+    k3_state *state;
+    const uint32_t *ids;
+    size_t n;       /* tokens, >= 1 */
+    size_t logits;  /* logits are wanted for the last `logits` of them, 0..n */
+} k3_span;
+
+/* Called while a pass runs; NULL members are skipped. A return value that is
+ * not 0 stops the pass with it. */
+typedef struct k3_hooks {
+    void *arg;
+    /* After a layer: the residual stream [tokens][hidden]. */
+    int (*layer)(void *arg, int layer, const float *stream, size_t tokens);
+    /* After routing: experts [tokens][topk] in router order and their weights. */
+    int (*router)(void *arg, int layer, const uint16_t *experts, const float *weights, size_t tokens);
+} k3_hooks;
+
+typedef struct k3_model k3_model;
+
+/* A workspace for passes of up to `tokens` tokens whose sequences reach up to
+ * `positions`. The config, kernels and pool must outlive it. */
+int k3_model_new(k3_model **m, const k3_config *c, const k3_kernels *k, k3_pool *pool, size_t tokens,
+                 uint64_t positions, k3_err *err);
+void k3_model_free(k3_model *m);
+uint64_t k3_model_bytes(const k3_config *c, int threads, size_t tokens, uint64_t positions);
+void k3_model_hooks(k3_model *m, const k3_hooks *hooks);
+
+/* One pass: spans in, logits [sum of wanted][vocab] out in span order (NULL if
+ * none are wanted). `layers` of the model run, then the output mix, norm and
+ * head. `more`: another pass will follow, so the source may read ahead for it. Advances each state. K3_EDATA for an id outside the vocabulary, a full
+ * state, or a logit that is not finite. After an error the states are unusable. */
+int k3_forward(k3_model *m, k3_source *src, const k3_span *spans, size_t nspans, uint64_t layers, bool more,
+               float *logits, k3_err *err);
+
+/* ---- its parts, for k3-layer --------------------------------------------------------- */
+
+/* Starts a pass without embedding: the caller fills the stream and snapshots. */
+int k3_pass_begin(k3_model *m, const k3_span *spans, size_t nspans, k3_err *err);
+float *k3_stream(k3_model *m);                 /* [tokens][hidden] running sum */
+float *k3_snapshot(k3_model *m, uint64_t i);   /* [tokens][hidden] */
+/* The source must stand at the first piece of the layer, or of the head. */
+int k3_layer(k3_model *m, k3_source *src, int layer, k3_err *err);
+int k3_head(k3_model *m, k3_source *src, uint64_t layers, float *logits, k3_err *err);
+/* Advances the states after the last layer of the pass. */
+void k3_pass_end(k3_model *m);
+
+typedef enum { K3_PART_ATTN, K3_PART_MLP, K3_PART_ROUTER, K3_PART_MOE } k3_layer_part;
+/* One part of a layer on already normed input x [tokens][hidden]; out
+ * [tokens][hidden]. K3_PART_ROUTER leaves out alone and calls the router hook.
+ * K3_PART_MLP is the dense MLP, or the shared experts of a MoE layer. K3_EUSAGE if the layer has no such part. */
+int k3_part(k3_model *m, k3_source *src, int layer, k3_layer_part part, const float *x, float *out, k3_err *err);
+
+#endif

@@ -1,0 +1,130 @@
+/* pass.h - the workspace of a pass and the steps it is made of; private to lib/model.
+ * Shapes: T tokens in the pass, d hidden, W kda_width, D kda_head_dim, H heads. */
+#ifndef K3_PASS_H
+#define K3_PASS_H
+
+#include "k3_model.h"
+
+/* Buffers that only one kind of block uses share memory: the union is as large as its largest. */
+struct kda_buf {
+    float *q, *k, *v;  /* [T][W], before the convolution */
+    float *fa;         /* [T][D] */
+    float *z;          /* [T][W] */
+    float *beta;       /* [T][kda_heads] */
+    float *g, *o;      /* [T][W] */
+};
+struct mla_buf {
+    float *qa;         /* [T][q_lora_rank] */
+    float *q;          /* [T][heads][qk_nope + qk_rope] */
+    float *c;          /* [T][kv_lora_rank + qk_rope] */
+    float *g, *o;      /* [T][heads][v_dim] */
+};
+struct mlp_buf {
+    float *gate, *up;  /* [T][dense_inter or shared_width] */
+};
+struct moe_buf {
+    float *scores;       /* [T][experts] */
+    float *weights;      /* [T][topk] */
+    uint16_t *picks;     /* [T][topk] in router order */
+    uint16_t *asked;     /* [experts] distinct picks in order of first use */
+    uint8_t *seen;       /* [experts] */
+    uint32_t *tokens;    /* [T] tokens that use the expert at hand */
+    float *z;            /* [T][latent] */
+    float *zs;           /* [T][latent], split for MXFP4 */
+    float *xs;           /* [T][latent], rows of zs gathered for one expert */
+    float *h1, *h3;      /* [T][expert_inter] */
+    float *hs;           /* [T][expert_inter], split */
+    float *y;            /* [max(T, topk)][latent] */
+    float *sum;          /* [T][latent] */
+};
+
+struct k3_model {
+    const k3_config *c;
+    const k3_kernels *k;
+    k3_pool *pool;
+    k3_hooks hooks;
+    size_t max_tokens;
+    uint64_t max_positions;
+    void *arena;
+
+    const k3_span *spans;
+    size_t nspans, tokens;   /* T of this pass */
+    uint64_t nsnapshots;
+
+    float *stream;           /* [T][d] the running sum p */
+    float **snapshots;       /* [blocks] of [T][d], the list B */
+    float *h, *x, *out;      /* [T][d] mixed, normed, block output */
+    uint16_t *rows;          /* [T][d] bf16 embedding rows */
+    uint32_t *ids;           /* [T] */
+    float *vec[K3_TENSORS];  /* the layer's vectors, widened */
+    float **worker;          /* scratch of each worker */
+    float *res_weight;       /* [d] norm * proj of a mix */
+    struct kda_buf kda;
+    struct mla_buf mla;
+    struct mlp_buf mlp;
+    struct moe_buf moe;
+};
+
+/* Kernel-side cut of rows so that two workers never write one cache line of a row of output. */
+enum { ROW_GRAIN = 16, HEAD_BLOCK = 8 };
+
+/* ---- steps ---------------------------------------------------------------------- */
+
+/* Next piece of the source; K3_ESYS "out of order" if it is not that tensor. */
+int pass_piece(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const k3_piece **p, const void **data,
+               k3_err *err);
+/* The layer's vectors into m->vec. */
+int pass_vectors(k3_model *m, k3_source *src, int layer, k3_err *err);
+/* out[t*ldo + row] = tensor row . x[t], piece by piece. */
+int pass_matrix(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const float *x, size_t ldx, size_t T,
+                float *out, size_t ldo, k3_err *err);
+/* Takes and drops a tensor. */
+int pass_skip(k3_model *m, k3_source *src, int layer, k3_tensor_id id, k3_err *err);
+/* fn(m, arg, worker, begin, end) over n items split in multiples of grain. */
+typedef void (*pass_fn)(k3_model *m, void *arg, int worker, size_t begin, size_t end);
+void pass_parallel(k3_model *m, size_t n, size_t grain, pass_fn fn, void *arg);
+/* RMS norm of every token. */
+void pass_norm(k3_model *m, const float *x, size_t n, const float *w, double eps, float *out);
+
+/* h = Mix(snapshots, stream) with the vectors norm and proj. */
+void attnres_mix(k3_model *m, const float *norm, const float *proj, float *h);
+
+int kda_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err);
+int mla_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err);
+/* down . situ(gate x, up x) with those three tensors and inner width. */
+int mlp_block(k3_model *m, k3_source *src, int layer, k3_tensor_id gate, k3_tensor_id up, k3_tensor_id down,
+              uint64_t width, const float *x, float *out, k3_err *err);
+int moe_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err);
+int moe_route(k3_model *m, k3_source *src, int layer, const float *x, k3_err *err);
+
+/* ---- state, from inside ------------------------------------------------------------ */
+
+struct layer_state {
+    float *S;       /* KDA: [kda_heads][D][D] */
+    float *history; /* KDA: q, k, v each [conv_kernel-1][W], oldest first */
+    float *latent;  /* MLA: [positions][kv_lora_rank + qk_rope] */
+};
+struct k3_state {
+    const k3_config *c;
+    uint64_t layers, positions, position;
+    float *block;             /* one mapping */
+    size_t block_bytes;
+    struct layer_state *layer;
+    struct spill *spill;      /* NULL: every layer is in memory */
+};
+
+/* The state of a layer that a block is about to use, and the end of that use. */
+int state_enter(k3_state *s, int layer, k3_err *err);
+void state_leave(k3_state *s, int layer);
+
+/* ---- spill.c: KDA layers in a scratch file, two at a time in memory ---- */
+struct spill;
+int spill_new(struct spill **s, const char *dir, uint32_t layers, uint64_t layer_floats, k3_err *err);
+void spill_free(struct spill *s);
+/* Layers must be entered in turn, 0..layers-1 and round again. */
+int spill_enter(struct spill *s, uint32_t index, float **layer, k3_err *err);
+void spill_leave(struct spill *s);
+uint64_t spill_memory(uint64_t layer_floats); /* bytes */
+void spill_traffic(struct spill *s, uint64_t *read_bytes, uint64_t *write_bytes);
+
+#endif

@@ -1,0 +1,144 @@
+/* The steps that every block is made of: taking pieces from the source and
+ * sharing rows or tokens among the workers. */
+#include "pass.h"
+
+#include <string.h>
+
+struct job {
+    k3_model *m;
+    size_t n, grain;
+    pass_fn fn;
+    void *arg;
+};
+
+static void run_job(void *arg, int worker, int workers)
+{
+    struct job *j = arg;
+    size_t begin, end;
+    k3_share(j->n, j->grain, worker, workers, &begin, &end);
+    if (begin < end)
+        j->fn(j->m, j->arg, worker, begin, end);
+}
+
+void pass_parallel(k3_model *m, size_t n, size_t grain, pass_fn fn, void *arg)
+{
+    struct job j = {m, n, grain, fn, arg};
+    if (n <= grain)
+        run_job(&j, 0, 1);
+    else
+        k3_pool_run(m->pool, run_job, &j);
+}
+
+int pass_piece(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const k3_piece **p, const void **data,
+               k3_err *err)
+{
+    char want[K3_NAME_MAX], got[K3_NAME_MAX];
+    (void)m;
+    int status = src->next(src, p, data, err);
+    if (status)
+        return status;
+    if ((*p)->layer != layer || (*p)->tensor != id) {
+        k3_tensor_name(got, (*p)->layer, (k3_tensor_id)(*p)->tensor);
+        src->release(src);
+        return k3_fail(err, K3_ESYS, "weights out of order: \"%s\" came for \"%s\"", got, k3_tensor_name(want, layer, id));
+    }
+    return 0;
+}
+
+/* float32 in dst from a vector tensor's bytes; A_log arrives as its first H entries. */
+static void widen(k3_model *m, const k3_tensor *t, const void *data, float *dst)
+{
+    size_t n = t->rows * t->cols;
+    if (t->dtype == K3_BF16)
+        m->k->widen_bf16(dst, data, n);
+    else
+        memcpy(dst, data, n * sizeof(float));
+}
+
+int pass_vectors(k3_model *m, k3_source *src, int layer, k3_err *err)
+{
+    for (int id = 0; id < K3_TENSORS; id++) {
+        k3_tensor t;
+        const k3_piece *p;
+        const void *data;
+        if (!k3_schema_tensor(m->c, layer, (k3_tensor_id)id, &t) || t.use != K3_USE_VECTOR)
+            continue;
+        int status = pass_piece(m, src, layer, (k3_tensor_id)id, &p, &data, err);
+        if (status)
+            return status;
+        widen(m, &t, data, m->vec[id]);
+        src->release(src);
+    }
+    return 0;
+}
+
+struct product {
+    const uint16_t *w;
+    size_t cols, ldx, T, ldo;
+    const float *x;
+    float *out;
+};
+
+static void product_rows(k3_model *m, void *arg, int worker, size_t begin, size_t end)
+{
+    struct product *a = arg;
+    (void)worker;
+    m->k->mm_bf16(a->out + begin, a->ldo, a->w + begin * a->cols, end - begin, a->cols, a->x, a->ldx, a->T);
+}
+
+int pass_matrix(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const float *x, size_t ldx, size_t T,
+                float *out, size_t ldo, k3_err *err)
+{
+    k3_tensor t;
+    k3_schema_tensor(m->c, layer, id, &t);
+    for (uint64_t row = 0; row < t.rows;) {
+        const k3_piece *p;
+        const void *data;
+        int status = pass_piece(m, src, layer, id, &p, &data, err);
+        if (status)
+            return status;
+        struct product a = {data, t.cols, ldx, T, ldo, x, out + p->row0};
+        if (T)
+            pass_parallel(m, p->rows, ROW_GRAIN, product_rows, &a);
+        row = (uint64_t)p->row0 + p->rows;
+        src->release(src);
+    }
+    return 0;
+}
+
+int pass_skip(k3_model *m, k3_source *src, int layer, k3_tensor_id id, k3_err *err)
+{
+    k3_tensor t;
+    if (!k3_schema_tensor(m->c, layer, id, &t))
+        return 0;
+    for (uint64_t row = 0; row < t.rows;) {
+        const k3_piece *p;
+        const void *data;
+        int status = pass_piece(m, src, layer, id, &p, &data, err);
+        if (status)
+            return status;
+        row = (uint64_t)p->row0 + p->rows;
+        src->release(src);
+    }
+    return 0;
+}
+
+struct norm {
+    const float *x, *w;
+    float *out, eps;
+    size_t n;
+};
+
+static void norm_tokens(k3_model *m, void *arg, int worker, size_t begin, size_t end)
+{
+    struct norm *a = arg;
+    (void)worker;
+    for (size_t t = begin; t < end; t++)
+        m->k->rmsnorm(a->out + t * a->n, a->x + t * a->n, a->w, a->n, a->eps);
+}
+
+void pass_norm(k3_model *m, const float *x, size_t n, const float *w, double eps, float *out)
+{
+    struct norm a = {x, w, out, (float)eps, n};
+    pass_parallel(m, m->tokens, 1, norm_tokens, &a);
+}

@@ -1,0 +1,69 @@
+/* Prompts from standard input, one a line. */
+#include "decode.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+void input_start(struct input *in, uint32_t vocab)
+{
+    in->reader = (k3_id_reader){.name = "standard input", .vocab = vocab};
+    in->at = in->end = in->buf;
+    in->ended = false;
+}
+
+/* More bytes into the buffer; in->ended at the end of the input. A read takes
+ * what is there, so a prompt is answered as soon as its line is complete. */
+static int refill(struct input *in, k3_err *err)
+{
+    ssize_t n;
+    do
+        n = read(0, in->buf, sizeof in->buf);
+    while (n < 0 && errno == EINTR && !k3_interrupted);
+    if (n < 0 && !k3_interrupted)
+        return k3_fail_errno(err, "standard input", "cannot read");
+    in->at = in->buf;
+    in->end = in->buf + (n > 0 ? n : 0);
+    in->ended = n <= 0;
+    return 0;
+}
+
+static int add_id(k3_ids *ids, uint32_t id, k3_err *err)
+{
+    int status = k3_ids_reserve(ids, 1, err);
+    if (!status)
+        ids->id[ids->n++] = id;
+    return status;
+}
+
+int input_line(struct input *in, k3_ids *ids, bool *got, k3_err *err)
+{
+    uint32_t id;
+    int status;
+    ids->n = 0;
+    *got = false;
+    for (;;) {
+        int event = k3_id_next(&in->reader, &in->at, in->end, &id, err);
+        if (event == K3_ID_LINE) {
+            *got = true;
+            return 0;
+        }
+        if (event == K3_ID_VALUE) {
+            if ((status = add_id(ids, id, err)))
+                return status;
+        } else if (event != K3_ID_MORE) {
+            return event;
+        } else if (in->ended) {
+            break;
+        } else if ((status = refill(in, err))) {
+            return status;
+        }
+    }
+    /* A last line without a newline is a prompt if it holds an id. */
+    int event = k3_id_end(&in->reader, &id, err);
+    if (event == K3_ID_VALUE && (status = add_id(ids, id, err)))
+        return status;
+    if (event != K3_ID_VALUE && event != K3_ID_MORE)
+        return event;
+    *got = ids->n > 0;
+    return 0;
+}

@@ -60,8 +60,7 @@ static void read_shard(struct build *b, struct shard *s)
     s->info.header = f.header;
     s->info.digest = f.digest;
     if (s->info.size >> PLACE_BITS) {
-        k3_fail_at(&e, K3_EDATA, s->info.name, NULL, -1, "%" PRIu64 " bytes, at most 2^%d are supported", s->info.size, PLACE_BITS);
-        problems_add(&s->problems, &e);
+        problem(&s->problems, s->info.name, NULL, -1, "%" PRIu64 " bytes, at most 2^%d are supported", s->info.size, PLACE_BITS);
     } else if (header_parse(&s->header, &f, s->info.name, &b->config, &s->problems, &e)) {
         problems_add(&s->problems, &e);
     }
@@ -97,13 +96,11 @@ static bool gather_problems(struct build *b)
 
 static void report_twice(struct build *b, const char *name, uint32_t first, uint32_t second)
 {
-    k3_err e;
     const char *a = b->shard[first].info.name, *z = b->shard[second].info.name;
     if (first == second)
-        k3_fail_at(&e, K3_EDATA, z, name, -1, "is there twice");
+        problem(b->problems, z, name, -1, "is there twice");
     else
-        k3_fail_at(&e, K3_EDATA, z, name, -1, "is also in %s", a);
-    problems_add(b->problems, &e);
+        problem(b->problems, z, name, -1, "is also in %s", a);
 }
 
 /* Enters one shard's records in the tables; names that are taken are problems. */
@@ -469,6 +466,11 @@ static int run(const char *dir, int threads, bool check, struct problems *proble
     free(b->parts);
     free(b);
     return status;
+}
+
+int index_build_all(k3_index **out, const char *dir, int threads, struct problems *p, k3_err *err)
+{
+    return run(dir, threads, true, p, out, err);
 }
 
 int k3_index_build(k3_index **out, const char *dir, int threads, k3_err *err)

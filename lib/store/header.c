@@ -11,21 +11,6 @@
 
 enum { ENTRY_MAX = 65536 }; /* bytes of one tensor's description */
 
-const struct dtype dtype_table[] = {
-    {"BOOL", 8},    {"U8", 8},      {"I8", 8},      {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8},
-    {"F8_E5M2FNUZ", 8}, {"I16", 16}, {"U16", 16},   {"F16", 16},    {"BF16", 16},   {"I32", 32},    {"U32", 32},
-    {"F32", 32},    {"C64", 64},    {"F64", 64},    {"I64", 64},    {"U64", 64},    {"F4", 4},      {"F6_E2M3", 6},
-    {"F6_E3M2", 6}, {NULL, 0},
-};
-
-int dtype_find(const char *name)
-{
-    for (int i = 0; dtype_table[i].name; i++)
-        if (!strcmp(dtype_table[i].name, name))
-            return i;
-    return -1;
-}
-
 struct scan {
     const char *file, *text;
     size_t at, end;
@@ -44,19 +29,8 @@ struct entry {
     uint64_t rank, *shape, bytes, begin, end;
 };
 
-/* Reports a problem of the format; parsing of this shard ends with it. */
-__attribute__((format(printf, 4, 5))) static int bad(struct scan *s, const char *tensor, size_t at, const char *fmt, ...)
-{
-    char text[600];
-    k3_err e;
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    k3_fail_at(&e, K3_EDATA, s->file, tensor, (int64_t)at, "%s", text);
-    problems_add(s->p, &e);
-    return -1;
-}
+/* A problem of the format: parsing of this shard ends with it. */
+#define bad(s, tensor, at, ...) (problem((s)->p, (s)->file, tensor, (int64_t)(at), __VA_ARGS__), -1)
 
 static int no_memory(k3_err *err, const char *file)
 {
@@ -267,57 +241,46 @@ static int read_fields(struct scan *s, struct entry *e, json_t *o, k3_err *err)
     return 0;
 }
 
+/* "[3,4]" in buf, cut with "..." if it is long. */
 static const char *show_shape(char *buf, size_t cap, const uint64_t *shape, uint64_t rank)
 {
     size_t n = (size_t)snprintf(buf, cap, "[");
-    for (uint64_t i = 0; i < rank && n + 30 < cap; i++)
+    uint64_t i = 0;
+    for (; i < rank && n + 30 < cap; i++)
         n += (size_t)snprintf(buf + n, cap - n, i ? ",%" PRIu64 : "%" PRIu64, shape[i]);
-    snprintf(buf + n, cap - n, rank > 8 ? "...]" : "]");
+    snprintf(buf + n, cap - n, i < rank ? ",...]" : "]");
     return buf;
 }
 
-/* Reports a tensor that the model cannot use; the format is fine, so parsing goes on. */
-static int unfit(struct scan *s, const struct entry *e, const char *what)
-{
-    k3_err p;
-    k3_fail_at(&p, K3_EDATA, s->file, e->name, (int64_t)e->at, "%s", what);
-    return problems_add(s->p, &p) ? -1 : 0;
-}
+/* A tensor that the model cannot use; the format is fine, so parsing goes on while there is room. */
+#define unfit(s, e, ...) (problem((s)->p, (s)->file, (e)->name, (int64_t)(e)->at, __VA_ARGS__) ? -1 : 1)
 
-/* Compares with the schema; the record's name parts are set. */
+/* Compares with the schema and sets the record's name; 1 if the tensor is to be left out. */
 static int match(struct scan *s, const struct entry *e, struct record *r)
 {
     k3_name id;
     k3_tensor t;
-    char text[256], a[100], b[100];
+    char a[100], b[100];
     const k3_config *c = s->c;
     if (!k3_name_parse(e->name, &id))
         return unfit(s, e, "the model has no tensor of this name");
-    if (id.layer >= (int)c->layers) {
-        snprintf(text, sizeof text, "layer %d, but the config has %" PRIu64 " layers", id.layer, c->layers);
-        return unfit(s, e, text);
-    }
-    if (id.expert >= 0) {
-        if (!k3_is_moe(c, (uint64_t)id.layer) || (uint64_t)id.expert >= c->experts) {
-            snprintf(text, sizeof text, "layer %d has %" PRIu64 " experts by the config", id.layer,
-                     k3_is_moe(c, (uint64_t)id.layer) ? c->experts : 0);
-            return unfit(s, e, text);
-        }
+    if (id.layer >= (int)c->layers)
+        return unfit(s, e, "layer %d, but the config has %" PRIu64 " layers", id.layer, c->layers);
+    bool moe = id.layer >= 0 && k3_is_moe(c, (uint64_t)id.layer);
+    if (id.expert >= 0 && (!moe || (uint64_t)id.expert >= c->experts))
+        return unfit(s, e, "layer %d has %" PRIu64 " experts by the config", id.layer, moe ? c->experts : 0);
+    if (id.expert >= 0)
         t = s->part[id.part];
-    } else if (!k3_schema_tensor(c, id.layer, (k3_tensor_id)id.tensor, &t)) {
-        snprintf(text, sizeof text, "layer %d (%s, %s) has no such tensor by the config", id.layer,
-                 c->is_mla[id.layer] ? "MLA" : "KDA", k3_is_moe(c, (uint64_t)id.layer) ? "MoE" : "dense");
-        return unfit(s, e, text);
-    }
+    else if (!k3_schema_tensor(c, id.layer, (k3_tensor_id)id.tensor, &t))
+        return unfit(s, e, "layer %d (%s, %s) has no such tensor by the config", id.layer,
+                     c->is_mla[id.layer] ? "MLA" : "KDA", moe ? "MoE" : "dense");
     const uint64_t want[3] = {t.rank == 1 ? t.cols : t.rows, t.rank == 3 ? 1 : t.cols, t.cols};
     bool padded = id.tensor == K3_T_A_LOG && e->rank == 1 && e->shape[0] > want[0];
     if (strcmp(dtype_table[e->dtype].name, k3_dtype_name[t.dtype]) || e->rank != (uint64_t)t.rank ||
-        (!padded && memcmp(e->shape, want, e->rank * sizeof *want))) {
-        snprintf(text, sizeof text, "is %s %s, the model needs %s %s", dtype_table[e->dtype].name,
-                 show_shape(a, sizeof a, e->shape, e->rank), k3_dtype_name[t.dtype],
-                 show_shape(b, sizeof b, want, (uint64_t)t.rank));
-        return unfit(s, e, text);
-    }
+        (!padded && memcmp(e->shape, want, e->rank * sizeof *want)))
+        return unfit(s, e, "is %s %s, the model needs %s %s", dtype_table[e->dtype].name,
+                     show_shape(a, sizeof a, e->shape, e->rank), k3_dtype_name[t.dtype],
+                     show_shape(b, sizeof b, want, (uint64_t)t.rank));
     r->layer = (int16_t)id.layer;
     r->tensor = (int16_t)id.tensor;
     r->part = (int8_t)id.part;
@@ -352,10 +315,11 @@ static int add_record(struct scan *s, struct entry *e, char **name, k3_err *err)
             return no_memory(err, s->file);
         h->records = p;
     }
-    int status = k3_name_ignored(e->name) ? keep_ignored(s, e, name, &r, err) : match(s, e, &r);
+    bool ignored = k3_name_ignored(e->name);
+    int status = ignored ? keep_ignored(s, e, name, &r, err) : match(s, e, &r);
     if (!status)
         h->records[h->n++] = r;
-    return status;
+    return !ignored && status == 1 ? 0 : status;
 }
 
 /* One tensor: `name` is freed or kept. */
@@ -415,90 +379,6 @@ static int read_members(struct scan *s, k3_err *err)
     return status;
 }
 
-const char *record_name(const struct header *h, const struct record *r, char *buf)
-{
-    if (r->ignored)
-        return h->ignored[r->expert].name;
-    if (r->tensor < 0)
-        return k3_part_name(buf, r->layer, r->expert, (k3_part_id)r->part);
-    return k3_tensor_name(buf, r->layer, (k3_tensor_id)r->tensor);
-}
-
-static int by_offset(const void *a, const void *b)
-{
-    const struct record *x = a, *y = b;
-    if (x->begin != y->begin)
-        return x->begin < y->begin ? -1 : 1;
-    if (x->end != y->end)
-        return x->end < y->end ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
-}
-
-struct named {
-    const char *name;
-    uint32_t at;
-};
-
-static int by_name(const void *a, const void *b)
-{
-    const struct named *x = a, *y = b;
-    int d = strcmp(x->name, y->name);
-    return d ? d : (x->at > y->at) - (x->at < y->at);
-}
-
-/* Offsets that clash may be one name used twice; that says it better. 1 if so. */
-static int report_twice(struct scan *s)
-{
-    struct header *h = s->h;
-    char (*buf)[K3_NAME_MAX] = malloc(h->n * sizeof *buf);
-    struct named *list = malloc(h->n * sizeof *list);
-    int found = 0;
-    for (size_t i = 0; buf && list && i < h->n; i++)
-        list[i] = (struct named){record_name(h, &h->records[i], buf[i]), h->records[i].at};
-    if (buf && list)
-        qsort(list, h->n, sizeof *list, by_name);
-    for (size_t i = 1; buf && list && i < h->n && !found; i++)
-        if (!strcmp(list[i - 1].name, list[i].name)) {
-            bad(s, list[i].name, list[i].at, "is there twice; first at byte %" PRIu32, list[i - 1].at);
-            found = 1;
-        }
-    free(buf);
-    free(list);
-    return found;
-}
-
-/* Sorted by offset the tensors cover the data exactly. */
-static void check_cover(struct scan *s)
-{
-    struct header *h = s->h;
-    char a[K3_NAME_MAX], b[K3_NAME_MAX];
-    uint64_t at = 0;
-    bool sorted = true;
-    for (size_t i = 1; i < h->n && sorted; i++)
-        sorted = by_offset(&h->records[i - 1], &h->records[i]) <= 0;
-    if (!sorted)
-        qsort(h->records, h->n, sizeof *h->records, by_offset);
-    for (size_t i = 0; i < h->n; at = h->records[i++].end) {
-        const struct record *r = &h->records[i];
-        if (r->begin == at)
-            continue;
-        if (report_twice(s))
-            return;
-        if (r->begin > at)
-            bad(s, record_name(h, r, a), r->at, "begins at %" PRIu64 " of the data, but what is before it ends at %" PRIu64 ": a hole",
-                r->begin, at);
-        else
-            bad(s, record_name(h, r, a), r->at, "begins at %" PRIu64 " of the data inside \"%.160s\", which ends at %" PRIu64, r->begin,
-                record_name(h, r - 1, b), at);
-        return;
-    }
-    if (at < s->data)
-        bad(s, NULL, s->end + at, "%" PRIu64 " bytes follow the last tensor", s->data - at);
-    else if (at > s->data)
-        bad(s, record_name(h, &h->records[h->n - 1], a), s->end + s->data,
-            "ends at %" PRIu64 " of the data, but the file holds %" PRIu64 " of it: %" PRIu64 " bytes short", at, s->data, at - s->data);
-}
-
 int header_parse(struct header *h, const struct shard_file *f, const char *name, const k3_config *c, struct problems *p,
                  k3_err *err)
 {
@@ -511,7 +391,7 @@ int header_parse(struct header *h, const struct shard_file *f, const char *name,
     if (status > 0)
         return status;
     if (!status && !p->n)
-        check_cover(&s);
+        header_cover(h, name, f->header, s.data, p);
     return 0;
 }
 

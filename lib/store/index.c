@@ -245,8 +245,7 @@ static int map_file(k3_index *ix, const char *path, k3_err *err)
     return status;
 }
 
-/* The shard is the one that was indexed: by size and mtime, else by its header. */
-static int check_shard(const k3_index *ix, uint32_t s, const char *name, k3_err *err)
+int index_check_shard(const k3_index *ix, uint32_t s, const char *name, k3_err *err)
 {
     const struct image_shard *was = &ix->shards[s];
     struct shard_file f;
@@ -271,6 +270,26 @@ static int check_shard(const k3_index *ix, uint32_t s, const char *name, k3_err 
     return status;
 }
 
+int index_load(k3_index **out, const char *dir, const char *path, k3_err *err)
+{
+    k3_index *ix = calloc(1, sizeof *ix);
+    int status = 0;
+    *out = NULL;
+    if (!ix || !(ix->dir = strdup(dir)))
+        status = k3_fail(err, K3_ESYS, "%s: out of memory", dir);
+    if (!status)
+        status = k3_config_load(dir, &ix->config, err);
+    if (!status)
+        status = map_file(ix, path, err);
+    if (!status)
+        status = index_attach(ix, path, err);
+    if (status)
+        k3_index_close(ix);
+    else
+        *out = ix;
+    return status;
+}
+
 /* MODEL/k3.index where no name was given. */
 static char *default_path(const char *dir)
 {
@@ -278,34 +297,35 @@ static char *default_path(const char *dir)
     return asprintf(&path, "%s/k3.index", dir) < 0 ? NULL : path;
 }
 
+static int build_in_memory(k3_index **out, const char *dir, k3_err *err)
+{
+    int status = k3_index_build(out, dir, k3_threads_default(), err);
+    if (!status)
+        k3_note("%s: no k3.index, so the headers of all %" PRIu32 " shards were read; run k3-index to save that", dir,
+                (*out)->nshards);
+    return status;
+}
+
 int k3_index_open(k3_index **out, const char *dir, const char *file, k3_err *err)
 {
-    k3_index *ix = calloc(1, sizeof *ix);
     char *path = file ? strdup(file) : default_path(dir);
+    k3_index *ix = NULL;
     int status = 0;
     *out = NULL;
-    if (!ix || !path || !(ix->dir = strdup(dir))) {
-        status = k3_fail(err, K3_ESYS, "%s: out of memory", dir);
-        goto done;
-    }
+    if (!path)
+        return k3_fail(err, K3_ESYS, "%s: out of memory", dir);
     if (!file && access(path, F_OK) && errno == ENOENT) {
-        status = k3_index_build(out, dir, k3_threads_default(), err);
-        if (!status)
-            k3_note("%s: no k3.index, so all %" PRIu32 " headers were read; run k3-index to save that", dir, (*out)->nshards);
-        goto done;
+        free(path);
+        return build_in_memory(out, dir, err);
     }
-    if ((status = k3_config_load(dir, &ix->config, err)) || (status = map_file(ix, path, err)) ||
-        (status = index_attach(ix, path, err)))
-        goto done;
-    for (uint32_t s = 0; s < ix->nshards && !status; s++)
-        status = check_shard(ix, s, path, err);
-    if (!status) {
-        *out = ix;
-        ix = NULL;
-    }
-done:
-    k3_index_close(ix);
+    status = index_load(&ix, dir, path, err);
+    for (uint32_t s = 0; !status && s < ix->nshards; s++)
+        status = index_check_shard(ix, s, path, err);
     free(path);
+    if (status)
+        k3_index_close(ix);
+    else
+        *out = ix;
     return status;
 }
 

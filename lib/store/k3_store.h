@@ -100,6 +100,27 @@ void k3_index_entry(const k3_index *ix, uint64_t i, k3_entry *e);
 /* Finds a full name, or one without `language_model.`; false if there is none. */
 bool k3_index_find(const k3_index *ix, const char *name, k3_entry *e);
 
+/* ---- check: every problem at once ---------------------------------------------------- */
+
+typedef struct k3_check {
+    uint32_t shards;     /* found */
+    uint64_t tensors;    /* 0 if the headers have problems */
+    uint64_t bytes;      /* of all shards found */
+    size_t problems;
+    k3_err *problem;     /* one each, in shard order; K3_EDATA or K3_ESYS */
+    uint64_t more;       /* problems beyond those listed */
+} k3_check;
+
+/* Checks a model folder without reading weights: every shard present and whole, every
+ * header valid, every tensor there once; the shards unchanged since MODEL/k3.index (or
+ * `index_file`) was written, if there is one; as large as `sizes_file` says, if given
+ * (lines of a file name and a number of bytes); agreeing with
+ * model.safetensors.index.json, if there is one. Status 0 and the problems in *out;
+ * another status only if the check could not be made: folder, config, memory. */
+int k3_index_check(k3_check *out, const char *model_dir, const char *index_file, const char *sizes_file, int threads,
+                   k3_err *err);
+void k3_check_free(k3_check *c);
+
 /* ---- checksums: the sidecar k3.sums ------------------------------------------------- */
 /* One XXH3-64 for every row group of every matrix and of the embedding (the
  * schema's group, the least that is ever read at once), one for every vector,
@@ -122,5 +143,20 @@ int k3_sums_tensor(const k3_sums *sums, int layer, k3_tensor_id id, uint64_t row
 /* The same for one part of an expert, and for all six laid out one after the other. */
 int k3_sums_part(const k3_sums *sums, int layer, uint64_t expert, k3_part_id part, const void *data, k3_err *err);
 int k3_sums_expert(const k3_sums *sums, int layer, uint64_t expert, const void *data, k3_err *err);
+
+/* Rows that have one sum together: the schema's group, or all rows of a vector. */
+uint64_t k3_sums_rows(const k3_tensor *t);
+
+/* Writing: sums are put in any order, by several threads, each once; the file
+ * appears at commit. */
+typedef struct k3_sums_writer k3_sums_writer;
+int k3_sums_create(k3_sums_writer **w, const k3_index *ix, const char *path, k3_err *err);
+/* Of rows [row0, row0 + rows) and of a part, as above; `sums` gets nothing before commit. */
+int k3_sums_put_tensor(k3_sums_writer *w, int layer, k3_tensor_id id, uint64_t row0, uint64_t rows, const void *data,
+                       k3_err *err);
+int k3_sums_put_part(k3_sums_writer *w, int layer, uint64_t expert, k3_part_id part, const void *data, k3_err *err);
+/* Frees the writer either way. */
+int k3_sums_commit(k3_sums_writer **w, k3_err *err);
+void k3_sums_abort(k3_sums_writer **w);
 
 #endif

@@ -17,29 +17,6 @@ enum { HEADER_MAX = 100000000, SHARDS_MAX = 99999 };
 /* What downloaders put behind a name until the file is whole. */
 static const char *const unfinished[] = {".incomplete", ".part", ".partial", ".tmp", ".aria2", ".crdownload", ".download"};
 
-bool problems_add(struct problems *p, const k3_err *err)
-{
-    if (p->n == p->limit) {
-        p->more++;
-        return true;
-    }
-    k3_err *list = realloc(p->list, (p->n + 1) * sizeof *list);
-    if (!list) {
-        p->more++;
-        return true;
-    }
-    p->list = list;
-    p->list[p->n++] = *err;
-    return p->n == p->limit;
-}
-
-void problems_free(struct problems *p)
-{
-    free(p->list);
-    p->list = NULL;
-    p->n = 0;
-}
-
 static const char *number(const char *s, uint64_t *out)
 {
     const char *p = s;
@@ -65,7 +42,8 @@ static const char *shard_name(const char *name, uint64_t *i, uint64_t *n)
 /* A name seen in the folder. */
 struct seen {
     char name[48];
-    uint64_t i, n;
+    uint64_t i, n; /* number and count */
+    bool single;   /* model.safetensors */
     const char *suffix; /* NULL, or the sign of an unfinished download */
 };
 
@@ -74,6 +52,8 @@ static int by_number(const void *a, const void *b)
     const struct seen *x = a, *y = b;
     if (!x->suffix != !y->suffix)
         return x->suffix ? 1 : -1;
+    if (x->single != y->single)
+        return x->single ? -1 : 1;
     return x->i != y->i ? (x->i > y->i) - (x->i < y->i) : strcmp(x->name, y->name);
 }
 
@@ -96,6 +76,7 @@ static int list_folder(const char *dir, struct seen **out, size_t *count, k3_err
         if (!rest || (*rest && !s.suffix))
             continue;
         memcpy(s.name, e->d_name, (size_t)(rest - e->d_name));
+        s.single = s.name[5] == '.';
         if (n == cap) {
             struct seen *p = realloc(list, (cap = cap ? 2 * cap : 128) * sizeof *p);
             if (!p) {
@@ -116,69 +97,63 @@ static int list_folder(const char *dir, struct seen **out, size_t *count, k3_err
     return status;
 }
 
+static const char *odd_number(const struct seen *s, const struct seen *before, uint64_t total)
+{
+    if (s->n != total)
+        return "counts another number of shards than";
+    if (s->i < 1 || s->i > total)
+        return "has a number outside the count of";
+    return before && before->i == s->i ? "has the same number as" : NULL;
+}
+
 /* Compares the numbered shards with 1..N and names what is missing. */
 static void check_numbers(const char *dir, const struct seen *s, size_t n, struct problems *p)
 {
     char first[4 * 52] = "";
     size_t len = 0, at = 0;
     uint64_t missing = 0, total = s[0].n;
-    k3_err e;
+    int digits = (int)strcspn(s[0].name + 6, "-"), of = (int)strcspn(s[0].name + 6 + digits + 4, ".");
     for (size_t k = 0; k < n; k++) {
-        const char *wrong = s[k].n != total                                 ? "counts another number of shards than"
-                            : s[k].i < 1 || s[k].i > total                  ? "has a number outside the count of"
-                            : k && s[k].i == s[k - 1].i                     ? "has the same number as"
-                                                                            : NULL;
-        if (wrong) {
-            k3_fail_at(&e, K3_EDATA, s[k].name, NULL, -1, "%s %s; two checkpoints in %s?", wrong, s[k ? k - 1 : 0].name, dir);
-            if (problems_add(p, &e))
-                return;
-        }
+        const char *wrong = odd_number(&s[k], k ? &s[k - 1] : NULL, total);
+        if (wrong && problem(p, s[k].name, NULL, -1, "%s %s; two checkpoints in %s?", wrong, s[k ? k - 1 : 0].name, dir))
+            return;
     }
-    for (uint64_t i = 1; i <= total && total <= SHARDS_MAX; i++) {
+    for (uint64_t i = 1; i <= total; i++) {
         while (at < n && s[at].i < i)
             at++;
         if (at < n && s[at].i == i)
             continue;
-        int digits = (int)strcspn(s[0].name + 6, "-"), of = (int)strcspn(s[0].name + 6 + digits + 4, ".");
         if (missing++ < 4)
             len += (size_t)snprintf(first + len, sizeof first - len, "%smodel-%0*" PRIu64 "-of-%0*" PRIu64 ".safetensors",
                                     len ? ", " : "", digits, i, of, total);
     }
-    if (missing) {
-        k3_fail_at(&e, K3_EDATA, dir, NULL, -1, "%" PRIu64 " of %" PRIu64 " shards are missing: %s%s", missing, total, first,
-                   missing > 4 ? ", ..." : "");
-        problems_add(p, &e);
-    }
+    if (missing)
+        problem(p, dir, NULL, -1, "%" PRIu64 " of %" PRIu64 " shards are missing: %s%s", missing, total, first,
+                missing > 4 ? ", ..." : "");
 }
 
 int shards_find(const char *dir, struct shard_list *list, struct problems *p, k3_err *err)
 {
     struct seen *seen;
     size_t n, whole = 0;
-    k3_err e;
     *list = (struct shard_list){0};
     int status = list_folder(dir, &seen, &n, err);
     if (status)
         return status;
     while (whole < n && !seen[whole].suffix)
         whole++;
-    for (size_t k = whole; k < n; k++) {
-        k3_fail_at(&e, K3_EDATA, dir, NULL, -1, "%s%s is an unfinished download; finish or remove it", seen[k].name,
-                   seen[k].suffix);
-        problems_add(p, &e);
-    }
-    if (!whole && !p->n) {
-        k3_fail_at(&e, K3_EDATA, dir, NULL, -1, "no model-NNNNN-of-NNNNNN.safetensors and no model.safetensors here");
-        problems_add(p, &e);
-    }
-    size_t single = whole && !seen[0].n; /* number 0 sorts first */
-    if (single && whole > 1) {
-        k3_fail_at(&e, K3_EDATA, dir, NULL, -1, "both %s and %s are here; two checkpoints?", seen[0].name, seen[1].name);
-        problems_add(p, &e);
-    }
-    if (whole > single)
+    for (size_t k = whole; k < n; k++)
+        problem(p, dir, NULL, -1, "%s%s is an unfinished download; finish or remove it", seen[k].name, seen[k].suffix);
+    if (!n)
+        problem(p, dir, NULL, -1, "no model-NNNNN-of-NNNNNN.safetensors and no model.safetensors here");
+    size_t single = whole && seen[0].single;
+    if (single && whole > 1)
+        problem(p, dir, NULL, -1, "both %s and %s are here; two checkpoints?", seen[0].name, seen[1].name);
+    if (whole > SHARDS_MAX)
+        status = k3_fail_at(err, K3_EDATA, dir, NULL, -1, "%zu shards, at most %d are supported", whole, SHARDS_MAX);
+    else if (whole > single)
         check_numbers(dir, seen + single, whole - single, p);
-    if (whole && whole <= SHARDS_MAX && !(list->name = malloc(whole * sizeof *list->name)))
+    if (!status && whole && !(list->name = malloc(whole * sizeof *list->name)))
         status = k3_fail(err, K3_ESYS, "%s: out of memory", dir);
     for (size_t k = 0; list->name && k < whole; k++)
         memcpy(list->name[list->n++], seen[k].name, sizeof *list->name);

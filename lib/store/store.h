@@ -106,7 +106,16 @@ struct problems {
 
 /* Adds *err; true if the work should stop because the list is full. */
 bool problems_add(struct problems *p, const k3_err *err);
+/* The same, K3_EDATA made up as by k3_fail_at. */
+bool problem(struct problems *p, const char *file, const char *tensor, int64_t at, const char *fmt, ...) K3_PRINTF(5, 6);
 void problems_free(struct problems *p);
+
+/* A build that goes on after problems; *ix is NULL if there are any. */
+int index_build_all(k3_index **ix, const char *dir, int threads, struct problems *p, k3_err *err);
+/* Maps and checks an index file without looking at the shards. */
+int index_load(k3_index **ix, const char *dir, const char *path, k3_err *err);
+/* K3_EDATA unless the shard is the one that was indexed: by size and mtime, else by its header. */
+int index_check_shard(const k3_index *ix, uint32_t s, const char *name, k3_err *err);
 
 /* ---- dtypes ---------------------------------------------------------------------------- */
 
@@ -177,6 +186,8 @@ struct header {
  * tensor list. Problems go to `p`; the return value is K3_ESYS for lack of memory only. */
 int header_parse(struct header *h, const struct shard_file *f, const char *name, const k3_config *c,
                  struct problems *p, k3_err *err);
+/* Sorts the records by offset; they must cover `data` bytes behind `header` bytes. */
+void header_cover(struct header *h, const char *file, uint64_t header, uint64_t data, struct problems *p);
 void header_free(struct header *h);
 /* The record's full name; buf holds K3_NAME_MAX. */
 const char *record_name(const struct header *h, const struct record *r, char *buf);

@@ -1,0 +1,175 @@
+/* k3-index: index a checkpoint, look inside it, check it. */
+#include "index.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPT_MODEL = 1, OPT_INDEX, OPT_THREADS, OPT_JSON, OPT_DECODE, OPT_SIZES, OPT_WRITE_SUMS, OPT_SUMS };
+
+static const k3_opt table[] = {
+    {"model", 'm', "MODEL", OPT_MODEL, "the checkpoint folder (default: $K3_MODEL)"},
+    {"index", 0, "FILE", OPT_INDEX, "the index file (default: MODEL/k3.index)"},
+    {"json", 0, NULL, OPT_JSON, "the output as JSON"},
+    {"threads", 0, "N", OPT_THREADS, "build, check, verify: threads (default: cores; verify: at least 4)"},
+    {"decode", 0, NULL, OPT_DECODE, "cat: the weights of an expert's matrix as float32"},
+    {"sizes", 0, "FILE", OPT_SIZES, "check: what the shards must measure, lines of name and bytes"},
+    {"write-sums", 0, NULL, OPT_WRITE_SUMS, "verify: write checksums that later reads are compared with"},
+    {"sums", 0, "FILE", OPT_SUMS, "cat, verify: the file of checksums (default: MODEL/k3.sums)"},
+    K3_COMMON_OPTS,
+    {0},
+};
+
+static const char usage[] =
+    "usage: k3-index MODEL                      the same as: k3-index build -m MODEL\n"
+    "       k3-index build  [-m MODEL]          read all headers, write MODEL/k3.index\n"
+    "       k3-index ls     [-m MODEL] [PATTERN]  name, dtype, shape, bytes, shard, offset\n"
+    "       k3-index show   [-m MODEL] NAME     one tensor and its first values\n"
+    "       k3-index cat    [-m MODEL] [--decode] NAME >x.npy\n"
+    "       k3-index census [-m MODEL]          bytes, counts and parameters by class\n"
+    "       k3-index check  [-m MODEL] [--sizes FILE]  fast: present, whole, unchanged\n"
+    "       k3-index verify [-m MODEL] [--write-sums]  full read: values and checksums\n"
+    "       k3-index config [-m MODEL]          what was understood of config.json\n";
+
+/* Bits of the options that were given, to be checked against the verb. */
+#define BIT(id) (1u << (id))
+
+enum operand { NO_OPERAND, OPTIONAL, REQUIRED };
+
+struct verb {
+    const char *name;
+    int (*run)(const index_opts *o, k3_err *err);
+    unsigned allowed;
+    enum operand operand;
+};
+
+static const struct verb verbs[] = {
+    {"build", index_build, BIT(OPT_INDEX) | BIT(OPT_JSON) | BIT(OPT_THREADS), NO_OPERAND},
+    {"ls", index_ls, BIT(OPT_INDEX) | BIT(OPT_JSON), OPTIONAL},
+    {"show", index_show, BIT(OPT_INDEX) | BIT(OPT_JSON), REQUIRED},
+    {"cat", index_cat, BIT(OPT_INDEX) | BIT(OPT_DECODE) | BIT(OPT_SUMS), REQUIRED},
+    {"census", index_census, BIT(OPT_INDEX) | BIT(OPT_JSON), NO_OPERAND},
+    {"check", index_check, BIT(OPT_INDEX) | BIT(OPT_JSON) | BIT(OPT_THREADS) | BIT(OPT_SIZES), NO_OPERAND},
+    {"verify", index_verify, BIT(OPT_INDEX) | BIT(OPT_JSON) | BIT(OPT_THREADS) | BIT(OPT_WRITE_SUMS) | BIT(OPT_SUMS), NO_OPERAND},
+    {"config", index_config, BIT(OPT_JSON), NO_OPERAND},
+};
+
+static const struct verb *find_verb(const char *name)
+{
+    for (unsigned i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        if (!strcmp(name, verbs[i].name))
+            return &verbs[i];
+    return NULL;
+}
+
+static const char *option_name(int id)
+{
+    const k3_opt *o = table;
+    while (o->id != id)
+        o++;
+    return o->name;
+}
+
+/* Shares the operands out: the verb, then MODEL where the verb wants nothing of its own. */
+static int take_operands(k3_args *a, const struct verb **verb, index_opts *o, k3_err *err)
+{
+    int at = 0;
+    if (!a->noperands)
+        return k3_fail(err, K3_EUSAGE, "what to do: a MODEL to index, or a verb; try --help");
+    *verb = find_verb(a->operands[0]);
+    if (*verb)
+        at = 1;
+    else
+        *verb = &verbs[0];
+    const char *operand = at < a->noperands ? a->operands[at++] : NULL;
+    if (at < a->noperands)
+        return k3_fail(err, K3_EUSAGE, "%s: one operand too many; try --help", a->operands[at]);
+    if ((*verb)->operand == REQUIRED && !operand)
+        return k3_fail(err, K3_EUSAGE, "%s: which tensor? k3-index ls lists them", (*verb)->name);
+    if ((*verb)->operand != NO_OPERAND) {
+        o->operand = operand;
+        return 0;
+    }
+    if (operand && o->model)
+        return k3_fail(err, K3_EUSAGE, "%s: a second MODEL beside %s, or an unknown verb; try --help", operand, o->model);
+    if (operand)
+        o->model = operand;
+    return 0;
+}
+
+static int run(k3_args *a, unsigned given, index_opts *o, k3_err *err)
+{
+    const struct verb *verb = NULL;
+    int status = take_operands(a, &verb, o, err);
+    if (status)
+        return status;
+    for (int id = OPT_INDEX; id <= OPT_SUMS; id++)
+        if ((given & BIT(id)) && !(verb->allowed & BIT(id)))
+            return k3_fail(err, K3_EUSAGE, "--%s does not go with %s; try --help", option_name(id), verb->name);
+    if (!o->model)
+        o->model = getenv("K3_MODEL");
+    if (!o->model || !*o->model)
+        return k3_fail(err, K3_EUSAGE, "which model: give -m MODEL or set K3_MODEL");
+    return verb->run(o, err);
+}
+
+static int take_option(int id, const char *value, index_opts *o, k3_err *err)
+{
+    uint64_t n;
+    int status = 0;
+    switch (id) {
+    case OPT_MODEL:
+        o->model = value;
+        break;
+    case OPT_INDEX:
+        o->index_file = value;
+        break;
+    case OPT_SIZES:
+        o->sizes_file = value;
+        break;
+    case OPT_SUMS:
+        o->sums_file = value;
+        break;
+    case OPT_THREADS:
+        if (!(status = k3_num_u64(value, "--threads", 1, 1024, &n, err)))
+            o->threads = (int)n;
+        break;
+    case OPT_JSON:
+        o->json = true;
+        break;
+    case OPT_DECODE:
+        o->decode = true;
+        break;
+    case OPT_WRITE_SUMS:
+        o->write_sums = true;
+        break;
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    k3_err err = {0};
+    k3_args args = {.argc = argc, .argv = argv, .table = table};
+    index_opts o = {0};
+    unsigned given = 0;
+    int id, status = 0;
+    k3_prog_start("k3-index");
+    while (!status && (id = k3_opt_next(&args, &err)) != K3_OPT_DONE) {
+        switch (id) {
+        case K3_OPT_HELP:
+            k3_opt_help(stdout, usage, table);
+            return k3_prog_end(0);
+        case K3_OPT_VERSION:
+            k3_print_version();
+            return k3_prog_end(0);
+        case K3_OPT_BAD:
+            return k3_prog_end(k3_report_error(&err));
+        default:
+            given |= BIT(id);
+            status = take_option(id, args.value, &o, &err);
+        }
+    }
+    if (!status)
+        status = run(&args, given, &o, &err);
+    return k3_prog_end(status ? k3_report_error(&err) : 0);
+}

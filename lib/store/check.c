@@ -1,0 +1,247 @@
+/* k3-index check: all the problems of a folder, not the first. */
+#define _GNU_SOURCE
+#include "store.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PROBLEMS_MAX = 1000, NAMED = 3 };
+
+/* ---- the index file -------------------------------------------------------------------- */
+
+static char *join(const char *dir, const char *name)
+{
+    char *p;
+    return asprintf(&p, "%s/%s", dir, name) < 0 ? NULL : p;
+}
+
+/* Shards changed since the index was written, also those that only look changed. */
+static int check_index(const char *dir, const char *file, struct problems *p, k3_err *err)
+{
+    char *path = file ? strdup(file) : join(dir, "k3.index");
+    k3_index *ix;
+    k3_err e;
+    if (!path)
+        return k3_fail(err, K3_ESYS, "%s: out of memory", dir);
+    if (!file && access(path, F_OK) && errno == ENOENT) {
+        free(path);
+        return 0;
+    }
+    if (index_load(&ix, dir, path, &e)) {
+        problems_add(p, &e);
+        free(path);
+        return 0;
+    }
+    for (uint32_t s = 0; s < ix->nshards; s++) {
+        struct stat st;
+        if (index_check_shard(ix, s, path, &e))
+            problems_add(p, &e);
+        else if (!stat(ix->paths[s], &st) && shard_mtime(&st) != ix->shards[s].mtime)
+            problem(p, ix->shards[s].name, NULL, -1,
+                   "changed after it was indexed: same size and header, but modified at %lld.%09lld, not %lld.%09lld",
+                   (long long)st.st_mtim.tv_sec, (long long)st.st_mtim.tv_nsec, (long long)(ix->shards[s].mtime / 1000000000),
+                   (long long)(ix->shards[s].mtime % 1000000000));
+    }
+    k3_index_close(ix);
+    free(path);
+    return 0;
+}
+
+/* ---- the list of sizes ------------------------------------------------------------------- */
+
+struct sizes {
+    const char *dir, *file;
+    struct shard_list shards;
+    bool *listed; /* per shard */
+    struct problems *p;
+};
+
+/* One "NAME BYTES" line against the folder. */
+static int check_size(struct sizes *z, unsigned line, char *text, k3_err *err)
+{
+    char *save, *name = strtok_r(text, " \t\r", &save), *number = name ? strtok_r(NULL, " \t\r", &save) : NULL;
+    uint64_t want;
+    struct stat st;
+    if (!name)
+        return 0;
+    if (!number || strtok_r(NULL, " \t\r", &save) || k3_num_u64(number, "bytes", 0, INT64_MAX, &want, NULL))
+        return k3_fail(err, K3_EDATA, "%s: line %u: not a file name and a number of bytes", z->file, line);
+    for (uint32_t i = 0; i < z->shards.n; i++)
+        z->listed[i] |= !strcmp(z->shards.name[i], name);
+    char *path = join(z->dir, name);
+    if (!path)
+        return k3_fail(err, K3_ESYS, "%s: out of memory", z->file);
+    if (stat(path, &st))
+        problem(z->p, name, NULL, -1, "%s, but %s lists it", errno == ENOENT ? "is missing" : strerror(errno), z->file);
+    else if ((uint64_t)st.st_size != want)
+        problem(z->p, name, NULL, -1, "%lld bytes, %s says %" PRIu64 ": %lld too %s", (long long)st.st_size, z->file, want,
+                llabs((long long)st.st_size - (long long)want), (uint64_t)st.st_size < want ? "few" : "many");
+    free(path);
+    return 0;
+}
+
+static int check_sizes(const char *dir, const char *file, struct problems *p, k3_err *err)
+{
+    struct sizes z = {.dir = dir, .file = file, .p = p};
+    struct problems known = {.limit = 0};
+    char *text = NULL, *line, *next;
+    size_t size;
+    unsigned n = 1;
+    int status = shards_find(dir, &z.shards, &known, err);
+    if (!status && !(z.listed = calloc(z.shards.n + 1, sizeof *z.listed)))
+        status = k3_fail(err, K3_ESYS, "%s: out of memory", file);
+    if (!status)
+        status = k3_read_file(file, 64 << 20, &text, &size, err);
+    for (line = text; line && !status; line = next, n++) {
+        if ((next = strchr(line, '\n')))
+            *next++ = 0;
+        status = check_size(&z, n, line, err);
+    }
+    for (uint32_t i = 0; i < z.shards.n && !status; i++)
+        if (!z.listed[i])
+            problem(p, z.shards.name[i], NULL, -1, "is not listed in %s", file);
+    free(text);
+    free(z.listed);
+    shards_free(&z.shards);
+    return status;
+}
+
+/* ---- model.safetensors.index.json ----------------------------------------------------------- */
+
+/* The first few names of one kind of disagreement. */
+struct few {
+    char text[NAMED * (K3_NAME_MAX + 4)];
+    size_t len;
+    uint64_t n;
+};
+
+static void add_name(struct few *f, const char *name)
+{
+    if (f->n++ < NAMED)
+        f->len += (size_t)snprintf(f->text + f->len, sizeof f->text - f->len, "%s%.*s", f->len ? ", " : "", K3_NAME_MAX, name);
+}
+
+static void report_few(struct problems *p, const char *file, const struct few *f, const char *what)
+{
+    if (f->n)
+        problem(p, file, NULL, -1, "%" PRIu64 " tensors %s: %s%s", f->n, what, f->text, f->n > NAMED ? ", ..." : "");
+}
+
+static void compare_map(const k3_index *ix, const char *file, json_t *map, struct problems *p)
+{
+    struct few gone = {.n = 0}, moved = {.n = 0}, absent = {.n = 0};
+    const char *name;
+    json_t *v;
+    k3_entry e;
+    json_object_foreach (map, name, v) {
+        if (!k3_index_find(ix, name, &e) || strcmp(e.name, name))
+            add_name(&gone, name);
+        else if (!json_is_string(v) || strcmp(json_string_value(v), k3_index_shard_name(ix, e.at.shard)))
+            add_name(&moved, name);
+    }
+    for (uint64_t i = 0, n = k3_index_count(ix); i < n; i++) {
+        k3_index_entry(ix, i, &e);
+        if (!json_object_get(map, e.name))
+            add_name(&absent, e.name);
+    }
+    report_few(p, file, &gone, "listed there are in no shard");
+    report_few(p, file, &moved, "are in another shard than it says");
+    report_few(p, file, &absent, "of the shards are not listed");
+}
+
+static int check_map(const k3_index *ix, struct problems *p, k3_err *err)
+{
+    static const char name[] = "model.safetensors.index.json";
+    char *path = join(ix->dir, name), *text;
+    json_error_t je;
+    size_t size;
+    if (!path)
+        return k3_fail(err, K3_ESYS, "%s: out of memory", ix->dir);
+    if (access(path, F_OK) && errno == ENOENT) {
+        free(path);
+        return 0;
+    }
+    int status = k3_read_file(path, UINT64_C(1) << 30, &text, &size, err);
+    free(path);
+    if (status)
+        return status;
+    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &je), *map = json_object_get(root, "weight_map");
+    free(text);
+    if (!root)
+        problem(p, name, NULL, -1, "line %d: %s", je.line, je.text);
+    else if (!json_is_object(map))
+        problem(p, name, NULL, -1, "weight_map is missing or not an object");
+    else
+        compare_map(ix, name, map, p);
+    json_decref(root);
+    return 0;
+}
+
+/* ---- all of it --------------------------------------------------------------------------------- */
+
+static void count_shards(k3_check *out, const char *dir)
+{
+    struct problems none = {.limit = 0};
+    struct shard_list list;
+    if (shards_find(dir, &list, &none, NULL))
+        return;
+    out->shards = list.n;
+    for (uint32_t i = 0; i < list.n; i++) {
+        struct stat st;
+        char *path = join(dir, list.name[i]);
+        if (path && !stat(path, &st))
+            out->bytes += (uint64_t)st.st_size;
+        free(path);
+    }
+    shards_free(&list);
+}
+
+static bool same_problem(const k3_err *a, const k3_err *b)
+{
+    return !strcmp(a->file, b->file) && !strcmp(a->text, b->text);
+}
+
+int k3_index_check(k3_check *out, const char *dir, const char *index_file, const char *sizes_file, int threads, k3_err *err)
+{
+    struct problems p = {.limit = PROBLEMS_MAX};
+    k3_index *ix = NULL;
+    *out = (k3_check){0};
+    int status = index_build_all(&ix, dir, threads, &p, err);
+    if (!status)
+        status = check_index(dir, index_file, &p, err);
+    if (!status && sizes_file)
+        status = check_sizes(dir, sizes_file, &p, err);
+    if (!status && ix) {
+        out->tensors = k3_index_count(ix);
+        status = check_map(ix, &p, err);
+    }
+    k3_index_close(ix);
+    if (status) {
+        problems_free(&p);
+        return status;
+    }
+    /* A shard that cannot be read is found by the headers and again by the index. */
+    size_t kept = 0;
+    for (size_t i = 0; i < p.n; i++) {
+        size_t k = 0;
+        while (k < kept && !same_problem(&p.list[k], &p.list[i]))
+            k++;
+        if (k == kept)
+            p.list[kept++] = p.list[i];
+    }
+    count_shards(out, dir);
+    out->problem = p.list;
+    out->problems = kept;
+    out->more = p.more;
+    return 0;
+}
+
+void k3_check_free(k3_check *c)
+{
+    free(c->problem);
+    *c = (k3_check){0};
+}

@@ -3,9 +3,7 @@
 
 #include <stdlib.h>
 
-#define SLICE 400000u     /* characters between the first kind of cuts */
-#define RUN 25000u        /* characters of one kind before the second kind of cut */
-#define PART (1u << 16)   /* bytes taken in at once */
+#define PART (1u << 16) /* bytes taken in at once */
 #define HOT_BITS 15
 #define HOT_IDS 3
 
@@ -24,9 +22,7 @@ struct k3_encoder {
     void *piece_arg;
     k3_bytes text;      /* what is not encoded yet */
     size_t pos;         /* bytes of it already looked at */
-    uint32_t chars;     /* characters since the last slice began */
-    uint32_t run;       /* characters of one kind since the last change or cut */
-    bool run_is_space;
+    struct cuts cuts;
 };
 
 int k3_encoder_new(k3_encoder **encoder, const k3_vocab *v, bool special, k3_err *err)
@@ -135,44 +131,16 @@ static int encode_cut(k3_encoder *e, uint8_t *s, uint8_t *end, k3_ids *out, k3_e
     return status ? status : encode_plain(e, s, end, out, err);
 }
 
-/* Python's str.isspace() for the well-formed character of n bytes at p. */
-static bool is_python_space(const uint8_t *p, unsigned n)
-{
-    if (n == 1)
-        return (p[0] >= 9 && p[0] <= 13) || (p[0] >= 28 && p[0] <= 32);
-    if (n == 2)
-        return p[0] == 0xC2 && (p[1] == 0x85 || p[1] == 0xA0);
-    if (n != 3 || p[0] < 0xE1 || p[0] > 0xE3)
-        return false;
-    if (p[0] == 0xE2)
-        return (p[1] == 0x80 && ((p[2] >= 0x80 && p[2] <= 0x8A) || p[2] == 0xA8 || p[2] == 0xA9 || p[2] == 0xAF)) ||
-               (p[1] == 0x81 && p[2] == 0x9F);
-    return p[0] == 0xE1 ? p[1] == 0x9A && p[2] == 0x80 : p[1] == 0x80 && p[2] == 0x80;
-}
-
 /* Goes on over the text, encoding up to each cut; what is left then starts at the last cut. */
 static int advance(k3_encoder *e, bool final, k3_ids *out, k3_err *err)
 {
     uint8_t *const s = (uint8_t *)e->text.data, *const end = s + e->text.n, *p = s + e->pos, *start = s;
-    int status = 0;
-    for (unsigned n; p < end; p += n) {
-        bool incomplete = false;
-        n = k3_utf8_length(p, end, &incomplete);
-        if (incomplete && !final)
-            break;
-        const bool space = n && is_python_space(p, n);
-        n = n ? n : 1;
-        const bool slice_full = e->chars == SLICE, run_full = e->run == RUN && space == e->run_is_space;
-        if (slice_full || run_full) {
-            if ((status = encode_cut(e, start, p, out, err)))
-                return status;
-            start = p;
-            e->run = 0;
-            e->chars = slice_full ? 0 : e->chars;
-        }
-        e->run = e->run && space == e->run_is_space ? e->run + 1 : 1;
-        e->run_is_space = space;
-        e->chars++;
+    bool cut;
+    while (p += k3_cut_next(&e->cuts, p, end, final, &cut), cut) {
+        int status = encode_cut(e, start, p, out, err);
+        if (status)
+            return status;
+        start = p;
     }
     e->pos = (size_t)(p - start);
     e->text.n -= (size_t)(start - s);
@@ -207,7 +175,7 @@ int k3_encoder_end(k3_encoder *e, k3_ids *out, k3_err *err)
     if (!status)
         status = encode_cut(e, (uint8_t *)e->text.data, (uint8_t *)e->text.data + e->text.n, out, err);
     e->text.n = e->pos = 0;
-    e->chars = e->run = 0;
+    e->cuts = (struct cuts){0};
     return status;
 }
 

@@ -32,6 +32,19 @@ unsigned k3_utf8_length(const uint8_t *p, const uint8_t *end, bool *incomplete);
  * that is no part of UTF-8 (0xFF) with SLACK readable bytes. */
 const uint8_t *k3_split_next(const uint8_t *p, const uint8_t *end);
 
+/* ---- the official cuts ---- */
+
+/* Where the text is in its slice of 400,000 characters and in a run of
+ * characters that are all white space, or all not, in the sense of Python's isspace(). */
+struct cuts {
+    uint32_t chars, run;
+    bool run_is_space;
+};
+
+/* Bytes from p to the next cut (*cut), or to the end of the text at hand; a
+ * sequence that is incomplete there is left alone unless the text is `final`. */
+size_t k3_cut_next(struct cuts *c, const uint8_t *p, const uint8_t *end, bool final, bool *cut);
+
 /* ---- vocabulary ---- */
 
 struct k3_vocab {

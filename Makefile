@@ -64,9 +64,9 @@ $(BUILD)/unit: $(UNIT_OBJ) $(LIB)
 	$(call SAY,LD,$@)
 	$(Q)$(CC) -pthread $(LDFLAGS) $^ -lcriterion $(LDLIBS) -o $@
 
-# Each tests/tools/*.c, tests/kernel/*.c and tests/bench/*.c is a small program of its own; mkckpt has parts.
+# Each .c of tests/tools, tests/kernel, tests/bench and tests/fuzz is a small program of its own; mkckpt has parts.
 MKCKPT  := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/tools/mkckpt_*.c))
-HELPERS := $(filter-out $(MKCKPT:.o=),$(patsubst %.c,$(BUILD)/%,$(wildcard tests/tools/*.c tests/kernel/*.c tests/bench/*.c)))
+HELPERS := $(filter-out $(MKCKPT:.o=),$(patsubst %.c,$(BUILD)/%,$(wildcard tests/tools/*.c tests/kernel/*.c tests/bench/*.c tests/fuzz/*.c)))
 $(BUILD)/tests/tools/mkckpt: $(MKCKPT)
 $(HELPERS): $(BUILD)/%: $(BUILD)/%.o $(LIB)
 	$(call SAY,LD,$@)

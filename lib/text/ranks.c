@@ -125,12 +125,14 @@ static int find_bytes(k3_vocab *v, const char *path, k3_err *err)
     return 0;
 }
 
-static int parse(k3_vocab *v, const char *path, const char *data, size_t size, k3_err *err)
+int k3_vocab_parse_ranks(k3_vocab *v, const char *path, const char *data, size_t size, k3_err *err)
 {
     const uint8_t *s = (const uint8_t *)data, *const end = s + size;
     uint8_t table[256];
     const uint8_t *digit = base64_digits(table);
     size_t cap = 0, used = 0;
+    if (!(v->bytes = malloc(size + SLACK)))
+        return k3_fail(err, K3_ESYS, "%s: out of memory", path);
     for (; s < end; v->ranks++) {
         const uint8_t *eol = memchr(s, '\n', (size_t)(end - s));
         int64_t n = 0;
@@ -162,10 +164,8 @@ int k3_vocab_read_ranks(k3_vocab *v, const char *dir, k3_err *err)
     char *path = NULL, *data = NULL;
     size_t size;
     int status = k3_text_read(dir, RANKS_FILE, &path, &data, &size, err);
-    if (!status && !(v->bytes = malloc(size + SLACK)))
-        status = k3_fail(err, K3_ESYS, "%s: out of memory", path);
     if (!status)
-        status = parse(v, path, data, size, err);
+        status = k3_vocab_parse_ranks(v, path, data, size, err);
     free(path);
     free(data);
     return status;

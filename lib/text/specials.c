@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define CONFIG_FILE "tokenizer_config.json"
 #define ADDED "added_tokens_decoder"
@@ -14,23 +15,18 @@ static const char *type_name(const json_t *j)
     return j ? names[json_typeof(j)] : "absent";
 }
 
-/* Reads the file and finds the table of added tokens in it. *root is freed by the caller. */
-static int read_config(const char *dir, char **path, json_t **root, k3_err *err)
+/* The file's object, with a table of added tokens in it; freed by the caller, also on failure. */
+static int parse(const char *path, const char *data, size_t size, json_t **root, k3_err *err)
 {
-    char *data = NULL;
-    size_t size;
     json_error_t why;
-    *root = NULL;
-    int status = k3_text_read(dir, CONFIG_FILE, path, &data, &size, err);
-    if (!status && !(*root = json_loadb(data, size, JSON_REJECT_DUPLICATES, &why)))
-        status = k3_fail_at(err, K3_EDATA, *path, NULL, -1, "line %d: not JSON: %s", why.line, why.text);
-    free(data);
-    if (!status && !json_is_object(*root))
-        status = k3_fail_at(err, K3_EDATA, *path, NULL, -1, "holds %s, not a JSON object", type_name(*root));
-    if (!status && !json_is_object(json_object_get(*root, ADDED)))
-        status = k3_fail_at(err, K3_EDATA, *path, NULL, -1, "\"" ADDED "\" is %s, not an object",
-                            type_name(json_object_get(*root, ADDED)));
-    return status;
+    if (!(*root = json_loadb(data, size, JSON_REJECT_DUPLICATES, &why)))
+        return k3_fail_at(err, K3_EDATA, path, NULL, -1, "line %d: not JSON: %s", why.line, why.text);
+    if (!json_is_object(*root))
+        return k3_fail_at(err, K3_EDATA, path, NULL, -1, "holds %s, not a JSON object", type_name(*root));
+    if (!json_is_object(json_object_get(*root, ADDED)))
+        return k3_fail_at(err, K3_EDATA, path, NULL, -1, "\"" ADDED "\" is %s, not an object",
+                          type_name(json_object_get(*root, ADDED)));
+    return 0;
 }
 
 /* The id and the name of one entry of the table. */
@@ -93,14 +89,13 @@ static int check_distinct(const k3_vocab *v, const char *path, k3_err *err)
     return 0;
 }
 
-int k3_vocab_read_specials(k3_vocab *v, const char *dir, k3_err *err)
+int k3_vocab_parse_specials(k3_vocab *v, const char *path, const char *data, size_t data_size, k3_err *err)
 {
     const char *names[K3_SPECIALS] = {NULL}, *key, *name;
     size_t sizes[K3_SPECIALS] = {0}, size;
-    char *path = NULL;
     json_t *root = NULL, *entry;
     uint32_t id;
-    int status = read_config(dir, &path, &root, err);
+    int status = parse(path, data, data_size, &root, err);
     if (status)
         goto done;
     json_object_foreach(json_object_get(root, ADDED), key, entry) {
@@ -121,7 +116,18 @@ int k3_vocab_read_specials(k3_vocab *v, const char *dir, k3_err *err)
         status = check_distinct(v, path, err);
 done:
     json_decref(root);
+    return status;
+}
+
+int k3_vocab_read_specials(k3_vocab *v, const char *dir, k3_err *err)
+{
+    char *path = NULL, *data = NULL;
+    size_t size;
+    int status = k3_text_read(dir, CONFIG_FILE, &path, &data, &size, err);
+    if (!status)
+        status = k3_vocab_parse_specials(v, path, data, size, err);
     free(path);
+    free(data);
     return status;
 }
 
@@ -154,24 +160,24 @@ static int find_eos(const char *path, const json_t *root, uint32_t *id, bool *fo
 
 int k3_vocab_eos(const char *dir, uint32_t *ids, size_t max, size_t *n, k3_err *err)
 {
-    char *path = NULL;
+    char *path = NULL, *data = NULL;
     json_t *root = NULL;
+    size_t size;
     uint32_t id;
     bool found;
     *n = 0;
     int status = k3_text_path(&path, dir, CONFIG_FILE, err);
-    FILE *there = status ? NULL : fopen(path, "re");
+    if (status || access(path, F_OK))
+        goto done;
     free(path);
-    path = NULL;
-    if (!there)
-        return status;
-    fclose(there);
-    status = read_config(dir, &path, &root, err);
-    if (!status)
+    if (!(status = k3_text_read(dir, CONFIG_FILE, &path, &data, &size, err)) &&
+        !(status = parse(path, data, size, &root, err)))
         status = find_eos(path, root, &id, &found, err);
     if (!status && found && max)
         ids[(*n)++] = id;
+done:
     json_decref(root);
     free(path);
+    free(data);
     return status;
 }

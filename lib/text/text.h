@@ -63,8 +63,11 @@ struct k3_vocab {
     uint8_t *special_start;          /* [8192] bit set of the first two bytes of the names */
 };
 
+/* The two files of a vocabulary, from the folder or (`path` is for messages) from memory. */
 int k3_vocab_read_ranks(k3_vocab *v, const char *dir, k3_err *err);
 int k3_vocab_read_specials(k3_vocab *v, const char *dir, k3_err *err);
+int k3_vocab_parse_ranks(k3_vocab *v, const char *path, const char *data, size_t size, k3_err *err);
+int k3_vocab_parse_specials(k3_vocab *v, const char *path, const char *data, size_t size, k3_err *err);
 int k3_vocab_index(k3_vocab *v, const char *dir, k3_err *err);
 void k3_vocab_index_specials(k3_vocab *v);
 /* `dir`/`name`, malloc'ed. */

@@ -106,10 +106,15 @@ void k3_note(const char *fmt, ...)
     put_line(text);
 }
 
+/* A write has met EPIPE and was reported: stdout stays in error, with nothing more to say. */
+static bool reader_gone;
+
 int k3_report_error(const k3_err *err)
 {
-    if (err->status == K3_EPIPE)
+    if (err->status == K3_EPIPE) {
+        reader_gone = true;
         return 0;
+    }
     put_line(err->text);
     return err->status ? err->status : K3_ESYS;
 }
@@ -138,7 +143,7 @@ int k3_prog_end(int status)
 {
     k3_err err = {0};
     errno = 0;
-    if (fflush(stdout) == EOF || ferror(stdout)) {
+    if (!reader_gone && (fflush(stdout) == EOF || ferror(stdout))) {
         int s = k3_fail_write(&err, "standard output");
         if (!status && s != K3_EPIPE)
             status = k3_report_error(&err);

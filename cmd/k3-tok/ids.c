@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static int write_id(const k3_vocab *v, uint32_t id, bool json, bool first, k3_err *err)
 {
@@ -20,7 +21,7 @@ static int write_id(const k3_vocab *v, uint32_t id, bool json, bool first, k3_er
     }
     status = tok_write_quoted(name, n, err);
     const char *const tail = k3_vocab_is_named(v, id) ? ", \"named\": true}" : ", \"named\": false}";
-    return status ? status : tok_write(tail, k3_vocab_is_named(v, id) ? 15 : 16, err);
+    return status ? status : tok_write(tail, strlen(tail), err);
 }
 
 int tok_ids(const tok_opts *o, k3_err *err)

@@ -342,7 +342,7 @@ static int fill(const struct build *b, k3_index *ix, k3_err *err)
                                 .entries = b->ntensors + b->nparts + b->nignored};
     memcpy(head->section, l.section, sizeof l.section);
     for (int s = 0; s < SECTIONS; s++)
-        head->section[s].sum = XXH3_64bits(image + l.section[s].offset, l.section[s].bytes);
+        head->section[s].sum = section_sum(image, &l.section[s]);
     head->config = config_digest(c);
     head->fingerprint = index_digest(head->config, shards, b->nshards);
     head->sum = XXH3_64bits(head, offsetof(struct image_head, sum));

@@ -20,6 +20,12 @@ static k3_fingerprint digest(const void *data, size_t n)
     return (k3_fingerprint){h.low64, h.high64};
 }
 
+/* With the zeros that fill the last word. */
+uint64_t section_sum(const char *image, const struct section *s)
+{
+    return XXH3_64bits(image + s->offset, (s->bytes + 7) / 8 * 8);
+}
+
 /* What changes the computation or the layout; not the stop ids or the position limit. */
 k3_fingerprint config_digest(const k3_config *c)
 {
@@ -151,7 +157,7 @@ static int attach_sections(k3_index *ix, const char *name, k3_err *err)
         if (x->offset != at || x->bytes > end - at || x->bytes % item[s])
             return damaged(err, name, (int64_t)offsetof(struct image_head, section), "the table of sections is odd");
         at += (x->bytes + 7) / 8 * 8;
-        if (at > end || XXH3_64bits(ix->image + x->offset, x->bytes) != x->sum)
+        if (at > end || section_sum(ix->image, x) != x->sum)
             return k3_fail_at(err, K3_EDATA, name, NULL, (int64_t)x->offset,
                               "the checksum of the %s table does not match; run k3-index to write it anew", title[s]);
     }

@@ -16,7 +16,7 @@ enum { K3_INDEX_VERSION = 1, K3_INDEX_END_BYTES = 16 };
 enum { S_SHARDS, S_TENSORS, S_EXPERTS, S_SCATTERED, S_IGNORED, S_SHAPES, S_NAMES, SECTIONS };
 
 struct section {
-    uint64_t offset, bytes, sum; /* offset in the file, a multiple of 8; XXH3-64 */
+    uint64_t offset, bytes, sum; /* offset in the file, a multiple of 8; XXH3-64 of whole words */
 };
 
 struct image_head {
@@ -91,6 +91,7 @@ struct k3_index {
 
 /* Points ix at its image after checking all of it; `name` for messages. */
 int index_attach(k3_index *ix, const char *name, k3_err *err);
+uint64_t section_sum(const char *image, const struct section *s);
 k3_fingerprint config_digest(const k3_config *c);
 /* Over the config and the shards' sizes and header digests. */
 k3_fingerprint index_digest(k3_fingerprint config, const struct image_shard *shards, uint32_t nshards);

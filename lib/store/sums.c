@@ -143,7 +143,7 @@ static int read_head(k3_sums *s, k3_err *err)
 }
 
 /* The checksum of one layer's sums, as they are in the file. */
-static int section_sum(const struct layout *l, int fd, const char *path, int layer, uint64_t *sum, k3_err *err)
+static int layer_sum(const struct layout *l, int fd, const char *path, int layer, uint64_t *sum, k3_err *err)
 {
     const uint64_t *base = row(l, layer);
     uint64_t bytes = (base[K3_TENSORS + 1] - base[0]) * 8;
@@ -195,7 +195,7 @@ void k3_sums_close(k3_sums *s)
 static int check_section(const k3_sums *s, int layer, k3_err *err)
 {
     uint64_t sum = 0;
-    int status = section_sum(&s->at, s->fd, s->path, layer, &sum, err);
+    int status = layer_sum(&s->at, s->fd, s->path, layer, &sum, err);
     if (!status && sum != s->section[layer + 1])
         status = damaged(s, (int64_t)(s->at.start + row(&s->at, layer)[0] * 8), err, "a section's checksum does not match");
     return status;
@@ -348,7 +348,7 @@ static int finish(k3_sums_writer *w, k3_err *err)
         return k3_fail(err, K3_ESYS, "%s: out of memory", w->path);
     memcpy(head, &h, sizeof h);
     for (uint64_t s = 0; s < layers + 1 && !status; s++)
-        status = section_sum(&w->at, fileno(to), w->path, (int)s - 1, &section[s], err);
+        status = layer_sum(&w->at, fileno(to), w->path, (int)s - 1, &section[s], err);
     if (!status) {
         section[layers + 1] = head_sum(&w->at, head);
         if (fwrite(head, w->at.start, 1, to) != 1 || fseeko(to, (off_t)(w->at.file_bytes - END_BYTES), SEEK_SET) ||

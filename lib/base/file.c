@@ -78,6 +78,13 @@ static int sync_folder(const char *path)
     return bad ? -1 : 0;
 }
 
+int k3_put_in_place(const char *temp, const char *path, k3_err *err)
+{
+    if (rename(temp, path))
+        return k3_fail_errno(err, path, "cannot put the finished file in place");
+    return sync_folder(path) ? k3_fail_errno(err, path, "cannot flush the folder") : 0;
+}
+
 int k3_file_commit(k3_file **file, k3_err *err)
 {
     k3_file *f = *file;
@@ -87,14 +94,13 @@ int k3_file_commit(k3_file **file, k3_err *err)
         status = k3_fail_write(err, f->path);
     if (fclose(f->stream) && !status)
         status = k3_fail_write(err, f->path);
-    if (f->temp && !status && rename(f->temp, f->path))
-        status = k3_fail_errno(err, f->path, "cannot put the finished file in place");
-    if (f->temp && status)
-        unlink(f->temp);
-    else if (f->temp && sync_folder(f->path))
-        status = k3_fail_errno(err, f->path, "cannot flush the folder");
-    if (f->temp)
+    if (f->temp && !status)
+        status = k3_put_in_place(f->temp, f->path, err);
+    if (f->temp) {
+        if (status)
+            unlink(f->temp);
         k3_temp_remove(f->temp);
+    }
     file_free(f);
     return status;
 }

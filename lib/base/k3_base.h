@@ -163,6 +163,9 @@ int k3_file_commit(k3_file **file, k3_err *err);
 /* Removes the temporary and frees; NULL is fine. */
 void k3_file_abort(k3_file **file);
 
+/* For files of other kinds, once they are flushed: rename, fsync of the folder. */
+int k3_put_in_place(const char *temp, const char *path, k3_err *err);
+
 /* Reads a whole file of at most `max` bytes; *data is malloc'ed with a NUL after it. */
 int k3_read_file(const char *path, uint64_t max, char **data, size_t *size, k3_err *err);
 

@@ -120,23 +120,29 @@ int32_t k3_policy_slot(const k3_policy *p, int layer, int expert)
     return p->slot_of[(layer - p->shape.first) * p->shape.experts + expert];
 }
 
-int k3_policy_distinct(k3_policy *p, const int32_t *experts, int rows, int k, int32_t *distinct)
+int distinct_experts(uint32_t *mark, uint32_t *epoch, int mark_size, const int32_t *experts, int rows, int k,
+                     int32_t *distinct)
 {
     int n = 0;
-    if (++p->epoch == 0) {
-        memset(p->mark, 0, (size_t)p->shape.experts * sizeof *p->mark);
-        p->epoch = 1;
+    if (++*epoch == 0) {
+        memset(mark, 0, (size_t)mark_size * sizeof *mark);
+        *epoch = 1;
     }
     for (int r = rows - 1; r >= 0; r--) {
         const int32_t *row = experts + (size_t)r * (size_t)k;
         for (int i = 0; i < k; i++) {
-            if (p->mark[row[i]] == p->epoch)
+            if (mark[row[i]] == *epoch)
                 continue;
-            p->mark[row[i]] = p->epoch;
+            mark[row[i]] = *epoch;
             distinct[n++] = row[i];
         }
     }
     return n;
+}
+
+int k3_policy_distinct(k3_policy *p, const int32_t *experts, int rows, int k, int32_t *distinct)
+{
+    return distinct_experts(p->mark, &p->epoch, p->shape.experts, experts, rows, k, distinct);
 }
 
 /* A slot of list l for an expert that misses, or -1. What the batch holds or was

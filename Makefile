@@ -87,6 +87,18 @@ bench: all helpers
 asan:
 	$(Q)$(MAKE) --no-print-directory BUILD=build/asan BIN=build/asan/bin SAN=address,undefined CFLAGS='-O1 -g' test
 
+# libFuzzer on each tests/fuzz/*.c for FUZZ_SECONDS; new inputs are kept in build/fuzz/NAME.new
+FUZZ_SECONDS ?= 60
+FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
+$(FUZZERS): $(BUILD)/fuzz/%: tests/fuzz/%.c $(LIB_SRC)
+	$(call SAY,FUZZ,$@)
+	@mkdir -p $@.new
+	$(Q)clang $(K3_CFLAGS) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -DK3_LIBFUZZER \
+		$< $(filter lib/base/% lib/spec/% lib/store/% lib/text/% lib/trace/%,$(LIB_SRC)) $(LDLIBS) -o $@
+fuzz: $(FUZZERS)
+	$(Q)for f in $^; do K3_MODEL=tests/fixtures/tiny/model $$f -max_total_time=$(FUZZ_SECONDS) -verbosity=0 \
+		-artifact_prefix=$$f- $$f.new || exit 1; done
+
 format:
 	$(Q)clang-format -i $(shell git ls-files '*.c' '*.h')
 
@@ -111,11 +123,12 @@ help:
 	@echo 'demo       install what is missing, build, index the small model, print generated text'
 	@echo 'test       unit, kernel and command-line tests; ends with the counts'
 	@echo 'bench      kernel and streaming benchmarks with ratios to the limits of this machine'
+	@echo 'fuzz       libFuzzer on every reader of files, FUZZ_SECONDS=60 each (needs clang)'
 	@echo 'asan       the tests under AddressSanitizer and UBSan'
 	@echo 'install    to DESTDIR/PREFIX (default /usr/local); uninstall removes it'
 	@echo 'format     clang-format over the tree'
 	@echo 'clean      remove build/ and bin/'
 
-.PHONY: all helpers demo test bench asan format install uninstall clean help
+.PHONY: all helpers demo test bench fuzz asan format install uninstall clean help
 .DELETE_ON_ERROR:
 -include $(LIB_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(HELPERS:=.d) $(MKCKPT:.o=.d) $(foreach t,$(TOOLS),$(patsubst %.c,$(BUILD)/%.d,$(wildcard cmd/$(t)/*.c)))

@@ -14,8 +14,7 @@ struct hand {
 
 int crew_size(const k3_pack_opts *o, uint32_t n)
 {
-    uint32_t size = (uint32_t)(o->depth > o->threads ? o->depth : o->threads);
-    return (int)(size < n ? size : n ? n : 1);
+    return (uint32_t)o->depth < n ? o->depth : n ? (int)n : 1;
 }
 
 static void *work(void *arg)

@@ -43,7 +43,7 @@ __attribute__((format(printf, 2, 3))) static void odd(struct problems *p, const 
 /* The value as JSON text, short, for messages. */
 static const char *shown(json_t *v, char buf[48])
 {
-    char *s = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
+    char *s = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
     snprintf(buf, 48, "%.40s", s ? s : "?");
     free(s);
     return buf;

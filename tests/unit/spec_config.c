@@ -302,6 +302,22 @@ Test(spec_config, text_that_is_no_config)
     free(c);
 }
 
+/* Of two values for one field, neither is the right one. */
+Test(spec_config, a_field_given_twice)
+{
+    json_t *root = tiny();
+    char *text = json_dumps(root, 0), *twice = malloc(strlen(text) + 32);
+    k3_config *c = malloc(sizeof *c);
+    k3_err err = {0};
+    sprintf(twice, "{\"eos_token_id\":5,%s", text + 1);
+    cr_expect_eq(k3_config_parse(twice, strlen(twice), "X", c, &err), K3_EUSAGE);
+    cr_expect(strstr(err.text, "eos_token_id") != NULL, "%s", err.text);
+    json_decref(root);
+    free(twice);
+    free(text);
+    free(c);
+}
+
 /* A download that stopped anywhere is not a config. */
 Test(spec_config, every_prefix_is_refused)
 {

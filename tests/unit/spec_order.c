@@ -144,6 +144,38 @@ Test(spec_order, tiles_are_filled)
     free(c);
 }
 
+/* A layer's vectors in a tile that they fill to the byte, and in one that is a byte short. */
+Test(spec_order, vectors_fill_a_tile)
+{
+    k3_config *c = config("tests/fixtures/tiny/model");
+    k3_order *o = order(c, 0, 1, false, 16 << 20);
+    uint64_t all = o->tiles[0].bytes;
+    uint32_t pieces = o->tiles[0].npieces;
+    k3_order_free(o);
+    for (uint32_t less = 0; less < 2; less++) {
+        o = order(c, 0, 1, false, all - less);
+        cr_expect_eq(o->tiles[0].npieces, pieces - less);
+        k3_order_free(o);
+    }
+    free(c);
+}
+
+/* The latent attention uses a head's key and value rows at once. */
+Test(spec_order, heads_of_kv_b_stay_whole)
+{
+    k3_config *c = config("tests/fixtures/odd/model");
+    k3_order *o = order(c, 0, c->layers, false, 4096);
+    int seen = 0;
+    for (const k3_piece *e = o->pieces; e < o->pieces + o->npieces; e++)
+        if (e->tensor == K3_T_KV_B) {
+            cr_expect(e->row0 % (c->qk_nope + c->v_dim) == 0 && e->rows % (c->qk_nope + c->v_dim) == 0);
+            seen++;
+        }
+    cr_expect_geq(seen, 6, "the tiles are too large to show a cut");
+    k3_order_free(o);
+    free(c);
+}
+
 /* Small vectors must not cost a read each, nor share a tile with a matrix. */
 Test(spec_order, vectors_of_a_layer_share_a_tile)
 {

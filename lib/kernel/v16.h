@@ -20,7 +20,19 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Instrumented, one function with everything inlined would take minutes to compile. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define K3_INSTRUMENTED
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define K3_INSTRUMENTED
+#endif
+#ifdef K3_INSTRUMENTED
+#define INLINE static inline
+#else
 #define INLINE static inline __attribute__((always_inline))
+#endif
 #ifdef __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else

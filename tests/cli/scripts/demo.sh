@@ -1,0 +1,9 @@
+# The demo, from a folder with a blank in its name; then what it proposes next.
+bin=$(dirname "$(command -v k3-decode)")
+mkdir -p "a b/scripts" "a b/tests/fixtures"
+cp "$FIXTURES/../../scripts/demo" "a b/scripts/"
+cp -r "$TINY" "a b/tests/fixtures/"
+rm -f "a b/tests/fixtures/tiny/model/k3.index"
+"a b/scripts/demo" "$bin"
+cd "a b" && export K3_MODEL=tests/fixtures/tiny/model
+printf 'The President of the United States' | k3-tok encode | k3-decode -q --gen 23 | k3-tok decode

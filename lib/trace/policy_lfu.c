@@ -77,18 +77,22 @@ static void update(k3_policy *p, uint32_t list)
     struct lfu *f = p->lfu;
     uint32_t head = p->slots + list, last = p->node[head].prev, id = p->node[last].id;
     uint32_t i = f->leaves + list;
-    f->tree[i] = last == head ? 0 : key_of(f->visit[list] - f->last[id], f->fraction[id], list);
-    for (i /= 2; i; i /= 2)
-        f->tree[i] = f->tree[2 * i] > f->tree[2 * i + 1] ? f->tree[2 * i] : f->tree[2 * i + 1];
+    uint64_t key = last == head ? 0 : key_of(f->visit[list] - f->last[id], f->fraction[id], list);
+    for (; f->tree[i] != key; i /= 2) {
+        f->tree[i] = key;
+        if (i == 1)
+            return;
+        if (f->tree[i ^ 1] > key)
+            key = f->tree[i ^ 1];
+    }
 }
 
-/* The score of an expert used now, at place i of n. */
-static uint32_t use(struct lfu *f, uint32_t id, uint32_t visit, int i, int n)
+/* The score of an expert used now; `rank` is what its place adds. */
+static uint32_t use(struct lfu *f, uint32_t id, uint32_t visit, uint32_t rank)
 {
     uint32_t age = visit - f->last[id], past = 0;
     if (f->last[id] && age <= 16)
         past = (65536u + f->fraction[id]) >> age;
-    uint32_t rank = (uint32_t)((uint64_t)(n - i) * (RANK_SHARE - 1) / (uint32_t)n);
     f->last[id] = visit;
     return f->fraction[id] = (uint16_t)(rank + past * (65536 - RANK_SHARE) / 65536);
 }
@@ -109,11 +113,14 @@ static int32_t take_slot(k3_policy *p, uint32_t fraction)
     return (int32_t)slot;
 }
 
-/* Shell sort: batches are short, and qsort may allocate. */
+/* Ascending; Shell's sort, because batches are short and qsort may allocate. */
 static void sort(uint64_t *v, int n)
 {
-    static const int gaps[] = {701, 301, 132, 57, 23, 10, 4, 1};
-    for (size_t g = 0; g < sizeof gaps / sizeof *gaps; g++)
+    static const int gaps[] = {1, 10, 57, 301, 1750, 10000};
+    size_t g = 0;
+    while (g + 1 < sizeof gaps / sizeof *gaps && gaps[g + 1] < n / 2)
+        g++;
+    for (;; g--) {
         for (int i = gaps[g]; i < n; i++) {
             uint64_t x = v[i];
             int j = i;
@@ -121,13 +128,16 @@ static void sort(uint64_t *v, int n)
                 v[j] = v[j - gaps[g]];
             v[j] = x;
         }
+        if (!g)
+            return;
+    }
 }
 
 int lfu_batch(k3_policy *p, int layer, const int32_t *experts, int n, int32_t *slot_of, uint8_t *hit)
 {
     struct lfu *f = p->lfu;
     uint32_t list = (uint32_t)(layer - p->shape.first), first = list * (uint32_t)p->shape.experts;
-    uint32_t visit = ++f->visit[list];
+    uint32_t visit = ++f->visit[list], step = (RANK_SHARE - 1) * 256u / (uint32_t)n;
     int hits = 0, held = 0;
     for (int i = 0; i < n; i++) {
         slot_of[i] = p->slot_of[first + (uint32_t)experts[i]];
@@ -138,15 +148,16 @@ int lfu_batch(k3_policy *p, int layer, const int32_t *experts, int n, int32_t *s
     }
     update(p, list);
     for (int i = 0; i < n; i++) {
-        uint32_t id = first + (uint32_t)experts[i], fraction = use(f, id, visit, i, n);
+        uint32_t id = first + (uint32_t)experts[i], fraction = use(f, id, visit, (uint32_t)(n - i) * step >> 8);
         if (!hit[i] && (slot_of[i] = take_slot(p, fraction)) < 0)
             continue;
         p->node[slot_of[i]].id = id;
         p->slot_of[id] = slot_of[i];
-        f->sorted[held++] = (uint64_t)fraction << 48 | (uint64_t)(uint16_t)(n - 1 - i) << 32 | (uint32_t)slot_of[i];
+        /* from the end: the batch's order is nearly that of the scores */
+        f->sorted[n - ++held] = (uint64_t)fraction << 48 | (uint64_t)(uint16_t)(n - 1 - i) << 32 | (uint32_t)slot_of[i];
     }
-    sort(f->sorted, held);
-    for (int i = 0; i < held; i++)
+    sort(f->sorted + n - held, held);
+    for (int i = n - held; i < n; i++)
         push_first(p->node, p->slots + list, (uint32_t)f->sorted[i]);
     update(p, list);
     return hits;

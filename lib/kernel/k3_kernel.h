@@ -26,7 +26,8 @@ typedef struct k3_kernels {
     /* out[t*ldo + r] = dot(w[r], x[t]). T tokens give the bits of T calls with T = 1. bf16 widens exactly. */
     void (*mm_bf16)(float *out, size_t ldo, const uint16_t *w, size_t rows, size_t n, const float *x, size_t ldx,
                     size_t T);
-    void (*mm_f32)(float *out, size_t ldo, const float *w, size_t rows, size_t n, const float *x, size_t ldx, size_t T);
+    void (*mm_f32)(float *out, size_t ldo, const float *w, size_t rows, size_t n, const float *x, size_t ldx,
+                   size_t T);
 
     /* The same with MXFP4 weights: packed [rows][n/2], scale [rows][n/32], n a multiple of 32.
      * xs [T][ldx] is x in the order of mxfp4_split. Per group of 32 lane l takes the weights of byte l:
@@ -60,11 +61,11 @@ typedef struct k3_kernels {
     void (*l2norm)(float *out, const float *x, size_t n, float eps, float scale);
     /* out = (b1*tanh(g/b1) * sigmoid(g)) * (b2*tanh(u/b2)) */
     void (*situ)(float *out, const float *g, const float *u, size_t n, float b1, float b2);
-    void (*silu)(float *x, size_t n);                            /* in place: x * sigmoid(x) */
-    void (*exp)(float *out, const float *x, size_t n);           /* <= 2 ulp over all floats */
-    void (*tanh)(float *out, const float *x, size_t n);          /* <= 2 ulp */
-    void (*sigmoid)(float *out, const float *x, size_t n);       /* <= 3 ulp, denormal results included */
-    void (*mul_sigmoid)(float *x, const float *g, size_t n);     /* in place: x * sigmoid(g) */
+    void (*silu)(float *x, size_t n);                        /* in place: x * sigmoid(x) */
+    void (*exp)(float *out, const float *x, size_t n);       /* <= 2 ulp over all floats */
+    void (*tanh)(float *out, const float *x, size_t n);      /* <= 2 ulp */
+    void (*sigmoid)(float *out, const float *x, size_t n);   /* <= 3 ulp, denormal results included */
+    void (*mul_sigmoid)(float *x, const float *g, size_t n); /* in place: x * sigmoid(g) */
     /* alpha = exp(lower * sigmoid(a * (z + dt_bias))); alpha may be z */
     void (*decay)(float *alpha, const float *z, const float *dt_bias, size_t n, float a, float lower);
     /* Causal depthwise convolution, then SiLU: out [T][C]; in [K-1+T][C] is the history followed by the new
@@ -75,8 +76,8 @@ typedef struct k3_kernels {
     float (*exp_sum)(float *x, size_t n, float max);
     /* One token of one KDA head. S [D][D] (key, value), q, k, v, alpha, o [D]; all row operations are chains:
      * S = alpha_i * S; u = S'k; S = fma(k_i, beta*(v - u), S); o = S'q. */
-    void (*kda_step)(float *S, const float *q, const float *k, const float *v, const float *alpha, float beta, float *o,
-                     size_t D);
+    void (*kda_step)(float *S, const float *q, const float *k, const float *v, const float *alpha, float beta,
+                     float *o, size_t D);
     void (*axpy)(float *y, float a, const float *x, size_t n); /* y = fma(a, x, y) */
     void (*add)(float *y, const float *x, size_t n);           /* y = y + x */
     void (*scale)(float *y, float a, size_t n);                /* y = y * a */

@@ -1,4 +1,19 @@
 /* kernels.inc.h - the kernels, once, over the v16 of the including file. */
+
+/* n <= 16 elements; absent ones load as +0. */
+INLINE v16 load_part(const float *p, size_t n)
+{
+    return n < 16 ? v_load_n(p, n) : v_load(p);
+}
+
+INLINE void store_part(float *p, v16 v, size_t n)
+{
+    if (n < 16)
+        v_store_n(p, v, n);
+    else
+        v_store(p, v);
+}
+
 #include "math.inc.h"
 #include "mm.inc.h"
 #include "tmm.inc.h"

@@ -1,4 +1,11 @@
-/* Products with row-major matrices: dot products of rows and tokens in register tiles. */
+/* Products with row-major matrices: register tiles of rows and tokens for a
+ * few tokens, where memory is the limit; gemm.inc.h for more.
+ *
+ * Row i of a tile lies `gap` rows from row i-1, far away, so that each of the
+ * few streams is sequential through the whole matrix. Adjacent rows would make
+ * every stream jump at each row's end, and the hardware prefetcher needs long
+ * to follow a new one: 28 against 38 GB/s.
+ */
 
 typedef struct {
     const uint8_t *w;     /* row 0 */
@@ -8,74 +15,134 @@ typedef struct {
 
 enum { BF16, F32, MXFP4 };
 
-INLINE size_t row_bytes(int type, size_t n)
+/* Bytes of k weights. */
+INLINE size_t weight_bytes(int type, size_t k)
 {
-    return type == BF16 ? 2 * n : type == F32 ? 4 * n : n / 2;
+    return type == BF16 ? 2 * k : type == F32 ? 4 * k : k / 2;
 }
 
-/* R rows from row r and M tokens from token t over all of n. */
-INLINE void tile(int type, int R, int M, float *out, size_t ldo, const matrix *m, size_t r, const float *x, size_t ldx)
+/* 32 weights from column k of the row at w, s, in the order of their lanes. */
+INLINE void load_pair(int type, const uint8_t *w, const uint8_t *s, size_t k, v16 *a, v16 *b)
 {
-    v16 acc[TILE_R][TILE_T];
-    const uint8_t *w[TILE_R], *s[TILE_R];
-    const size_t step = type == MXFP4 ? 32 : 16, n = m->n;
-    UNROLL for (int i = 0; i < R; i++) {
-        w[i] = m->w + (r + (size_t)i) * row_bytes(type, n);
-        s[i] = type == MXFP4 ? m->scale + (r + (size_t)i) * (n / 32) : NULL;
-        UNROLL for (int j = 0; j < M; j++) acc[i][j] = v_zero();
+    if (type == MXFP4) {
+        v_mxfp4(w + k / 2, s[k / 32], a, b);
+    } else if (type == BF16) {
+        v_load_bf16_pair((const uint16_t *)w + k, a, b);
+    } else {
+        *a = v_load((const float *)w + k);
+        *b = v_load((const float *)w + k + 16);
+    }
+}
+
+/* m <= 16 weights; absent ones are +0. */
+INLINE v16 load_some(int type, const uint8_t *w, size_t k, size_t m)
+{
+    if (type == BF16)
+        return m < 16 ? v_load_bf16_n((const uint16_t *)w + k, m) : v_load_bf16((const uint16_t *)w + k);
+    return load_part((const float *)w + k, m);
+}
+
+typedef struct {
+    const uint8_t *w[TILE_MAX], *s[TILE_MAX]; /* the rows */
+    const float *x;                           /* the tokens, ldx apart */
+    size_t ldx;
+} tile_in;
+
+/* 32 columns from k: R x M multiply-adds of two vectors each. */
+INLINE void tile_step(int type, int R, int M, const tile_in *in, size_t k, v16 acc[TILE_MAX][TILE_MAX])
+{
+    v16 a[TILE_MAX], b[TILE_MAX];
+    UNROLL
+    for (int i = 0; i < R; i++)
+        load_pair(type, in->w[i], in->s[i], k, &a[i], &b[i]);
+    UNROLL
+    for (int j = 0; j < M; j++) {
+        v16 x0 = v_load(in->x + (size_t)j * in->ldx + k), x1 = v_load(in->x + (size_t)j * in->ldx + k + 16);
+        UNROLL
+        for (int i = 0; i < R; i++) {
+            acc[i][j] = v_fma(a[i], x0, acc[i][j]);
+            acc[i][j] = v_fma(b[i], x1, acc[i][j]);
+        }
+    }
+}
+
+/* The last n - k < 32 columns. */
+INLINE void tile_tail(int type, int R, int M, const tile_in *in, size_t k, size_t n, v16 acc[TILE_MAX][TILE_MAX])
+{
+    for (; k < n; k += 16) {
+        size_t m = n - k < 16 ? n - k : 16;
+        UNROLL
+        for (int i = 0; i < R; i++) {
+            v16 a = load_some(type, in->w[i], k, m);
+            UNROLL
+            for (int j = 0; j < M; j++)
+                acc[i][j] = v_fma(a, load_part(in->x + (size_t)j * in->ldx + k, m), acc[i][j]);
+        }
+    }
+}
+
+/* Rows r, r + gap, ... r + (R-1) gap against M tokens. */
+INLINE void tile(int type, int R, int M, float *out, size_t ldo, const matrix *m, size_t r, size_t gap,
+                 const float *x, size_t ldx)
+{
+    enum { BLOCK = 128, LINE = 64 };
+    const size_t n = m->n;
+    tile_in in = {.x = x, .ldx = ldx};
+    v16 acc[TILE_MAX][TILE_MAX];
+    UNROLL
+    for (int i = 0; i < R; i++) {
+        in.w[i] = m->w + (r + (size_t)i * gap) * weight_bytes(type, n);
+        in.s[i] = type == MXFP4 ? m->scale + (r + (size_t)i * gap) * (n / 32) : NULL;
+        UNROLL
+        for (int j = 0; j < M; j++)
+            acc[i][j] = v_zero();
     }
     size_t k = 0;
-    for (; k + step <= n; k += step) {
-        v16 a[TILE_R], b[TILE_R];
-        UNROLL for (int i = 0; i < R; i++)
-        {
-            if (type == MXFP4)
-                v_mxfp4(w[i] + k / 2, s[i][k / 32], &a[i], &b[i]);
-            else
-                a[i] = type == BF16 ? v_load_bf16((const uint16_t *)w[i] + k) : v_load((const float *)w[i] + k);
-        }
-        UNROLL for (int j = 0; j < M; j++)
-        {
-            v16 xv = v_load(x + (size_t)j * ldx + k);
-            UNROLL for (int i = 0; i < R; i++) acc[i][j] = v_fma(a[i], xv, acc[i][j]);
-        }
-        if (type != MXFP4)
-            continue;
-        UNROLL for (int j = 0; j < M; j++)
-        {
-            v16 xv = v_load(x + (size_t)j * ldx + k + 16);
-            UNROLL for (int i = 0; i < R; i++) acc[i][j] = v_fma(b[i], xv, acc[i][j]);
-        }
+    for (; k + BLOCK <= n; k += BLOCK) {
+        UNROLL
+        for (int i = 0; i < R; i++)
+            UNROLL
+        for (size_t b = 0; b < weight_bytes(type, BLOCK); b += LINE)
+            __builtin_prefetch(in.w[i] + weight_bytes(type, k) + b + AHEAD / R);
+        for (size_t u = 0; u < BLOCK; u += 32)
+            tile_step(type, R, M, &in, k + u, acc);
     }
-    if (k < n) {
-        UNROLL for (int i = 0; i < R; i++)
-        {
-            v16 a = type == BF16 ? v_load_bf16_n((const uint16_t *)w[i] + k, n - k)
-                                 : v_load_n((const float *)w[i] + k, n - k);
-            UNROLL for (int j = 0; j < M; j++) acc[i][j] = v_fma(a, v_load_n(x + (size_t)j * ldx + k, n - k), acc[i][j]);
-        }
-    }
-    UNROLL for (int i = 0; i < R; i++)
-    UNROLL for (int j = 0; j < M; j++) out[(size_t)j * ldo + r + (size_t)i] = v_sum(acc[i][j]);
+    for (; k + 32 <= n; k += 32)
+        tile_step(type, R, M, &in, k, acc);
+    if (type != MXFP4)
+        tile_tail(type, R, M, &in, k, n, acc);
+    UNROLL
+    for (int i = 0; i < R; i++)
+        UNROLL
+    for (int j = 0; j < M; j++)
+        out[(size_t)j * ldo + r + (size_t)i * gap] = v_sum(acc[i][j]);
 }
 
-/* All rows against M tokens. */
-INLINE void rows_by(int type, int M, float *out, size_t ldo, const matrix *m, const float *x, size_t ldx)
+/* All rows against M tokens, R streams of rows at a time. */
+INLINE void rows_by(int type, int R, int M, float *out, size_t ldo, const matrix *m, const float *x, size_t ldx)
 {
-    size_t r = 0;
-    for (; r + TILE_R <= m->rows; r += TILE_R)
-        tile(type, TILE_R, M, out, ldo, m, r, x, ldx);
-    for (; r < m->rows; r++)
-        tile(type, 1, M, out, ldo, m, r, x, ldx);
+    const size_t gap = m->rows / (size_t)R;
+    for (size_t r = 0; r < gap; r++)
+        tile(type, R, M, out, ldo, m, r, gap, x, ldx);
+    for (size_t r = gap * (size_t)R; r < m->rows; r++)
+        for (size_t j = 0; j < (size_t)M; j++)
+            tile(type, 1, 1, out + j * ldo, ldo, m, r, 0, x + j * ldx, ldx);
 }
+
+#include "gemm.inc.h"
 
 INLINE void mm(int type, float *out, size_t ldo, const matrix *m, const float *x, size_t ldx, size_t T)
 {
-    size_t t = 0;
-    for (; t + TILE_T <= T; t += TILE_T)
-        rows_by(type, TILE_T, out + t * ldo, ldo, m, x + t * ldx, ldx);
-    for (; t < T; t++)
-        rows_by(type, 1, out + t * ldo, ldo, m, x + t * ldx, ldx);
+    if (T == 1)
+        rows_by(type, type == MXFP4 ? 4 : 2, 1, out, ldo, m, x, ldx);
+    else if (T == 2)
+        rows_by(type, FEW_R, 2, out, ldo, m, x, ldx);
+    else if (T == 3 && FEW_T >= 3)
+        rows_by(type, FEW_R, 3, out, ldo, m, x, ldx);
+    else if (T == 4 && FEW_T >= 4)
+        rows_by(type, FEW_R, 4, out, ldo, m, x, ldx);
+    else
+        gemm(type, out, ldo, m, x, ldx, T);
 }
 
 static void mm_bf16(float *out, size_t ldo, const uint16_t *w, size_t rows, size_t n, const float *x, size_t ldx,
@@ -84,7 +151,8 @@ static void mm_bf16(float *out, size_t ldo, const uint16_t *w, size_t rows, size
     mm(BF16, out, ldo, &(matrix){(const uint8_t *)w, NULL, rows, n}, x, ldx, T);
 }
 
-static void mm_f32(float *out, size_t ldo, const float *w, size_t rows, size_t n, const float *x, size_t ldx, size_t T)
+static void mm_f32(float *out, size_t ldo, const float *w, size_t rows, size_t n, const float *x, size_t ldx,
+                   size_t T)
 {
     mm(F32, out, ldo, &(matrix){(const uint8_t *)w, NULL, rows, n}, x, ldx, T);
 }
@@ -122,6 +190,6 @@ static void mxfp4_decode(float *out, const uint8_t *packed, const uint8_t *scale
 static float dot(const float *a, const float *b, size_t n)
 {
     float out;
-    mm_f32(&out, 1, a, 1, n, b, n, 1);
+    tile(F32, 1, 1, &out, 1, &(matrix){(const uint8_t *)a, NULL, 1, n}, 0, 0, b, n);
     return out;
 }

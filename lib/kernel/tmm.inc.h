@@ -1,25 +1,12 @@
 /* Transposed products: every output is a chain down the rows of the matrix. */
 
-INLINE v16 load_part(const float *p, size_t n)
-{
-    return n < 16 ? v_load_n(p, n) : v_load(p);
-}
-
-INLINE void store_part(float *p, v16 v, size_t n)
-{
-    if (n < 16)
-        v_store_n(p, v, n);
-    else
-        v_store(p, v);
-}
-
 /* H vectors against V vectors of columns; the last one has `last` <= 16. */
-INLINE void chain(int type, int H, int V, size_t last, float *out, size_t ldo, const float *a, size_t lda, const void *m,
-                  size_t rows, size_t ldm)
+INLINE void chain(int type, int H, int V, size_t last, float *out, size_t ldo, const float *a, size_t lda,
+                  const void *m, size_t rows, size_t ldm)
 {
     v16 acc[CHAIN_H][CHAIN_V > CHAIN_V1 ? CHAIN_V : CHAIN_V1];
-    UNROLL for (int h = 0; h < H; h++)
-    UNROLL for (int v = 0; v < V; v++) acc[h][v] = load_part(out + (size_t)h * ldo + 16 * v, v < V - 1 ? 16 : last);
+    UNROLL for (int h = 0; h < H; h++) UNROLL for (int v = 0; v < V; v++) acc[h][v] =
+        load_part(out + (size_t)h * ldo + 16 * v, v < V - 1 ? 16 : last);
     for (size_t i = 0; i < rows; i++) {
         v16 b[CHAIN_V > CHAIN_V1 ? CHAIN_V : CHAIN_V1];
         UNROLL for (int v = 0; v < V; v++)
@@ -37,8 +24,8 @@ INLINE void chain(int type, int H, int V, size_t last, float *out, size_t ldo, c
             UNROLL for (int v = 0; v < V; v++) acc[h][v] = v_fma(s, b[v], acc[h][v]);
         }
     }
-    UNROLL for (int h = 0; h < H; h++)
-    UNROLL for (int v = 0; v < V; v++) store_part(out + (size_t)h * ldo + 16 * v, acc[h][v], v < V - 1 ? 16 : last);
+    UNROLL for (int h = 0; h < H; h++) UNROLL for (int v = 0; v < V; v++)
+        store_part(out + (size_t)h * ldo + 16 * v, acc[h][v], v < V - 1 ? 16 : last);
 }
 
 /* All columns for H vectors, V vectors of columns at a time. */
@@ -110,8 +97,8 @@ INLINE void kda_cols(int V, size_t last, float *S, const float *q, const float *
     UNROLL for (int j = 0; j < V; j++) store_part(o + 16 * j, sum[j], j < V - 1 ? 16 : last);
 }
 
-static void kda_step(float *S, const float *q, const float *k, const float *v, const float *alpha, float beta, float *o,
-                     size_t D)
+static void kda_step(float *S, const float *q, const float *k, const float *v, const float *alpha, float beta,
+                     float *o, size_t D)
 {
     size_t c = 0;
     for (; c + 16 * CHAIN_V <= D; c += 16 * CHAIN_V)

@@ -3,14 +3,17 @@
  * Each defines v16 (16 floats) and these operations, all lane by lane:
  *   v_zero v_set1 v_load v_store            unaligned
  *   v_load_n(p, n) v_store_n(p, v, n)       the first n < 16 lanes; absent ones load as +0
- *   v_load_bf16 v_load_bf16_n               widened
+ *   v_load_bf16 v_load_bf16_n               widened; v_load_bf16_pair: 32 of them
  *   v_add v_sub v_mul v_div v_fma           IEEE; v_fma(a, b, c) = a*b + c rounded once
  *   v_max(a, b) = a > b ? a : b,  v_min(a, b) = a < b ? a : b    (b if either is NaN)
  *   v_abs, v_copysign(magnitude, sign), v_select_lt(a, b, x, y) = a < b ? x : y
- *   v_ldexp(p, t)                           p * 2^(t - ROUNDER) rounded once, for 0.5 < p < 2, -200 < t - ROUNDER < 200
- *   v_sum(a)                                lanes folded by halves
+ *   v_ldexp(p, t)                           p * 2^(t - ROUNDER) rounded once, for 0.5 < p < 2, -200 < t - ROUNDER <
+ * 200 v_sum(a)                                lanes folded by halves; v_sum16(p): of the 16 vectors at p
  *   v_mxfp4(bytes16, scale, &even, &odd)    the two weights of each byte, widened
- * and the register tile TILE_R x TILE_T of the matrix products.
+ * and the sizes that suit its registers:
+ *   TILE_R x TILE_T   rows x tokens of a tile for many tokens
+ *   FEW_R, FEW_T      rows of a tile for 2..FEW_T tokens; TILE_MAX bounds both
+ *   CHAIN_H, CHAIN_V  vectors x columns / 16 of a tile of chains; CHAIN_V1 with one vector
  */
 #ifndef K3_V16_H
 #define K3_V16_H
@@ -38,6 +41,8 @@
 #else
 #define UNROLL _Pragma("GCC unroll 64")
 #endif
+
+enum { AHEAD = 8192 }; /* bytes that the prefetches of one tile run ahead, over all its rows */
 
 /* Adding it rounds a small float to the nearest integer, which then stands in the low bits. */
 #define ROUNDER 12582912.0f

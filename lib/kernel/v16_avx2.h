@@ -10,12 +10,12 @@ typedef struct {
     __m256 lo, hi;
 } v16;
 
-enum { TILE_R = 3, TILE_T = 2, CHAIN_H = 3, CHAIN_V = 2, CHAIN_V1 = 4 };
+enum { TILE_R = 3, TILE_T = 2, TILE_MAX = 4, FEW_R = 2, FEW_T = 3, CHAIN_H = 3, CHAIN_V = 2, CHAIN_V1 = 4 };
 
-#define BOTH(name, op)                       \
-    INLINE v16 name(v16 a, v16 b)            \
-    {                                        \
-        return (v16){op(a.lo, b.lo), op(a.hi, b.hi)}; \
+#define BOTH(name, op)                                                                                               \
+    INLINE v16 name(v16 a, v16 b)                                                                                    \
+    {                                                                                                                \
+        return (v16){op(a.lo, b.lo), op(a.hi, b.hi)};                                                                \
     }
 BOTH(v_add, _mm256_add_ps)
 BOTH(v_sub, _mm256_sub_ps)
@@ -79,6 +79,12 @@ INLINE v16 v_load_bf16(const uint16_t *p)
     return (v16){widen8(_mm_loadu_si128((const __m128i *)p)), widen8(_mm_loadu_si128((const __m128i *)(p + 8)))};
 }
 
+INLINE void v_load_bf16_pair(const uint16_t *p, v16 *a, v16 *b)
+{
+    *a = v_load_bf16(p);
+    *b = v_load_bf16(p + 16);
+}
+
 INLINE v16 v_load_bf16_n(const uint16_t *p, size_t n)
 {
     uint16_t full[16] = {0};
@@ -133,6 +139,14 @@ INLINE float v_sum(v16 a)
     __m128 q = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
     q = _mm_add_ps(q, _mm_movehl_ps(q, q));
     return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
+}
+
+INLINE v16 v_sum16(const float *p)
+{
+    float s[16];
+    for (int i = 0; i < 16; i++)
+        s[i] = v_sum(v_load(p + 16 * i));
+    return v_load(s);
 }
 
 /* Magnitudes from an 8-entry table; bit 3 of a code is the sign. */

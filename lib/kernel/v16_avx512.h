@@ -8,7 +8,7 @@
 
 typedef __m512 v16;
 
-enum { TILE_R = 6, TILE_T = 4, CHAIN_H = 6, CHAIN_V = 4, CHAIN_V1 = 8 };
+enum { TILE_R = 6, TILE_T = 4, TILE_MAX = 4, FEW_R = 4, FEW_T = 4, CHAIN_H = 6, CHAIN_V = 4, CHAIN_V1 = 8 };
 
 INLINE __mmask16 lane_mask(size_t n)
 {
@@ -53,6 +53,17 @@ INLINE v16 widen16(__m256i u)
 INLINE v16 v_load_bf16(const uint16_t *p)
 {
     return widen16(_mm256_loadu_si256((const __m256i *)p));
+}
+
+/* One load of the whole line, then each half spread over the upper halves of the lanes. */
+INLINE void v_load_bf16_pair(const uint16_t *p, v16 *a, v16 *b)
+{
+    const __m512i low = _mm512_set_epi16(15, 15, 14, 14, 13, 13, 12, 12, 11, 11, 10, 10, 9, 9, 8, 8, 7, 7, 6, 6, 5, 5,
+                                         4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+    const __m512i high = _mm512_or_si512(low, _mm512_set1_epi16(16));
+    __m512i u = _mm512_loadu_si512(p);
+    *a = _mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(0xAAAAAAAAu, low, u));
+    *b = _mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(0xAAAAAAAAu, high, u));
 }
 
 INLINE v16 v_load_bf16_n(const uint16_t *p, size_t n)
@@ -123,6 +134,26 @@ INLINE float v_sum(v16 a)
     q = _mm_add_ps(q, _mm_movehl_ps(q, q));
     return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
 }
+
+/* Each step folds two vectors into one: halves, quarters, pairs, elements. */
+#define FOLD(n, in, out, shuffle, a, b)                                                                              \
+    UNROLL                                                                                                           \
+    for (int i = 0; i < n; i++)                                                                                      \
+    out[i] = _mm512_add_ps(shuffle(in[2 * i], in[2 * i + 1], a), shuffle(in[2 * i], in[2 * i + 1], b))
+
+INLINE v16 v_sum16(const float *p)
+{
+    v16 v[16], h[8], q[4], d[2], s[1];
+    UNROLL
+    for (int i = 0; i < 16; i++)
+        v[i] = v_load(p + 16 * i);
+    FOLD(8, v, h, _mm512_shuffle_f32x4, 0x44, 0xEE);
+    FOLD(4, h, q, _mm512_shuffle_f32x4, 0x88, 0xDD);
+    FOLD(2, q, d, _mm512_shuffle_ps, 0x44, 0xEE);
+    FOLD(1, d, s, _mm512_shuffle_ps, 0x88, 0xDD);
+    return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), s[0]);
+}
+#undef FOLD
 
 /* vpermps looks at the low four bits of each code. */
 INLINE void v_mxfp4(const uint8_t *bytes, uint8_t scale, v16 *even, v16 *odd)

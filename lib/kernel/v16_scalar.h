@@ -8,12 +8,12 @@ typedef struct {
     float f[16];
 } v16;
 
-enum { TILE_R = 2, TILE_T = 2, CHAIN_H = 2, CHAIN_V = 2, CHAIN_V1 = 4 };
+enum { TILE_R = 2, TILE_T = 2, TILE_MAX = 4, FEW_R = 1, FEW_T = 2, CHAIN_H = 2, CHAIN_V = 2, CHAIN_V1 = 4 };
 
-#define LANES(expr)                \
-    v16 r_;                        \
-    for (int l = 0; l < 16; l++)   \
-        r_.f[l] = (expr);          \
+#define LANES(expr)                                                                                                  \
+    v16 r_;                                                                                                          \
+    for (int l = 0; l < 16; l++)                                                                                     \
+        r_.f[l] = (expr);                                                                                            \
     return r_
 
 INLINE uint32_t float_bits(float f)
@@ -50,22 +50,76 @@ INLINE float soft_fma(float a, float b, float c)
 #endif
 }
 
-INLINE v16 v_zero(void) { LANES(0.0f); }
-INLINE v16 v_set1(float x) { LANES(x); }
-INLINE v16 v_load(const float *p) { LANES(p[l]); }
-INLINE v16 v_load_n(const float *p, size_t n) { LANES((size_t)l < n ? p[l] : 0.0f); }
-INLINE v16 v_load_bf16(const uint16_t *p) { LANES(bits_float((uint32_t)p[l] << 16)); }
-INLINE v16 v_load_bf16_n(const uint16_t *p, size_t n) { LANES((size_t)l < n ? bits_float((uint32_t)p[l] << 16) : 0.0f); }
-INLINE v16 v_add(v16 a, v16 b) { LANES(a.f[l] + b.f[l]); }
-INLINE v16 v_sub(v16 a, v16 b) { LANES(a.f[l] - b.f[l]); }
-INLINE v16 v_mul(v16 a, v16 b) { LANES(a.f[l] * b.f[l]); }
-INLINE v16 v_div(v16 a, v16 b) { LANES(a.f[l] / b.f[l]); }
-INLINE v16 v_fma(v16 a, v16 b, v16 c) { LANES(soft_fma(a.f[l], b.f[l], c.f[l])); }
-INLINE v16 v_max(v16 a, v16 b) { LANES(a.f[l] > b.f[l] ? a.f[l] : b.f[l]); }
-INLINE v16 v_min(v16 a, v16 b) { LANES(a.f[l] < b.f[l] ? a.f[l] : b.f[l]); }
-INLINE v16 v_abs(v16 a) { LANES(bits_float(float_bits(a.f[l]) & 0x7fffffffu)); }
-INLINE v16 v_copysign(v16 m, v16 s) { LANES(bits_float(float_bits(m.f[l]) | (float_bits(s.f[l]) & 0x80000000u))); }
-INLINE v16 v_select_lt(v16 a, v16 b, v16 x, v16 y) { LANES(a.f[l] < b.f[l] ? x.f[l] : y.f[l]); }
+INLINE v16 v_zero(void)
+{
+    LANES(0.0f);
+}
+INLINE v16 v_set1(float x)
+{
+    LANES(x);
+}
+INLINE v16 v_load(const float *p)
+{
+    LANES(p[l]);
+}
+INLINE v16 v_load_n(const float *p, size_t n)
+{
+    LANES((size_t)l < n ? p[l] : 0.0f);
+}
+INLINE v16 v_load_bf16(const uint16_t *p)
+{
+    LANES(bits_float((uint32_t)p[l] << 16));
+}
+INLINE v16 v_load_bf16_n(const uint16_t *p, size_t n)
+{
+    LANES((size_t)l < n ? bits_float((uint32_t)p[l] << 16) : 0.0f);
+}
+INLINE void v_load_bf16_pair(const uint16_t *p, v16 *a, v16 *b)
+{
+    *a = v_load_bf16(p);
+    *b = v_load_bf16(p + 16);
+}
+
+INLINE v16 v_add(v16 a, v16 b)
+{
+    LANES(a.f[l] + b.f[l]);
+}
+INLINE v16 v_sub(v16 a, v16 b)
+{
+    LANES(a.f[l] - b.f[l]);
+}
+INLINE v16 v_mul(v16 a, v16 b)
+{
+    LANES(a.f[l] * b.f[l]);
+}
+INLINE v16 v_div(v16 a, v16 b)
+{
+    LANES(a.f[l] / b.f[l]);
+}
+INLINE v16 v_fma(v16 a, v16 b, v16 c)
+{
+    LANES(soft_fma(a.f[l], b.f[l], c.f[l]));
+}
+INLINE v16 v_max(v16 a, v16 b)
+{
+    LANES(a.f[l] > b.f[l] ? a.f[l] : b.f[l]);
+}
+INLINE v16 v_min(v16 a, v16 b)
+{
+    LANES(a.f[l] < b.f[l] ? a.f[l] : b.f[l]);
+}
+INLINE v16 v_abs(v16 a)
+{
+    LANES(bits_float(float_bits(a.f[l]) & 0x7fffffffu));
+}
+INLINE v16 v_copysign(v16 m, v16 s)
+{
+    LANES(bits_float(float_bits(m.f[l]) | (float_bits(s.f[l]) & 0x80000000u)));
+}
+INLINE v16 v_select_lt(v16 a, v16 b, v16 x, v16 y)
+{
+    LANES(a.f[l] < b.f[l] ? x.f[l] : y.f[l]);
+}
 
 INLINE void v_store(float *p, v16 v)
 {
@@ -95,6 +149,14 @@ INLINE float v_sum(v16 a)
         for (int l = 0; l < half; l++)
             a.f[l] = a.f[l] + a.f[l + half];
     return a.f[0];
+}
+
+INLINE v16 v_sum16(const float *p)
+{
+    float s[16];
+    for (int i = 0; i < 16; i++)
+        s[i] = v_sum(v_load(p + 16 * i));
+    return v_load(s);
 }
 
 INLINE void v_mxfp4(const uint8_t *bytes, uint8_t scale, v16 *even, v16 *odd)

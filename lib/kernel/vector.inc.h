@@ -1,19 +1,19 @@
 /* Elementwise functions, norms and reductions. */
 
 /* Runs `expr`, which may use a = p[i..], b = q[i..] and yields the 16 results for out[i..]. */
-#define EACH2(out, p, q, n, expr)                                    \
-    do {                                                             \
-        size_t i_ = 0;                                               \
-        for (; i_ + 16 <= (n); i_ += 16) {                           \
-            v16 a = v_load((p) + i_), b = v_load((q) + i_);          \
-            (void)b;                                                 \
-            v_store((out) + i_, expr);                               \
-        }                                                            \
-        if (i_ < (n)) {                                              \
-            v16 a = v_load_n((p) + i_, (n) - i_), b = v_load_n((q) + i_, (n) - i_); \
-            (void)b;                                                 \
-            v_store_n((out) + i_, expr, (n) - i_);                   \
-        }                                                            \
+#define EACH2(out, p, q, n, expr)                                                                                    \
+    do {                                                                                                             \
+        size_t i_ = 0;                                                                                               \
+        for (; i_ + 16 <= (n); i_ += 16) {                                                                           \
+            v16 a = v_load((p) + i_), b = v_load((q) + i_);                                                          \
+            (void)b;                                                                                                 \
+            v_store((out) + i_, expr);                                                                               \
+        }                                                                                                            \
+        if (i_ < (n)) {                                                                                              \
+            v16 a = v_load_n((p) + i_, (n)-i_), b = v_load_n((q) + i_, (n)-i_);                                      \
+            (void)b;                                                                                                 \
+            v_store_n((out) + i_, expr, (n)-i_);                                                                     \
+        }                                                                                                            \
     } while (0)
 #define EACH(out, p, n, expr) EACH2(out, p, p, n, expr)
 

@@ -1,0 +1,257 @@
+/* kernels - time of each kernel at the model's sizes and how near it comes to
+ * what the machine can do: reading memory, or multiplying and adding.
+ */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "limits.h"
+#include "shapes.h"
+
+enum { MAX_SAMPLES = 101, MIN_SAMPLES = 7, MAX_WORKERS = 64, HUGE = 2 << 20 };
+#define READ_BYTES ((size_t)48 << 20)
+
+typedef struct {
+    double seconds;   /* one run */
+    double read, fma; /* bytes/s and flop/s of the machine beside it */
+} result;
+
+typedef struct {
+    k3_pool *pool;
+    double budget; /* seconds for each measurement */
+    bool cpu_time;
+} meter;
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *v, int n)
+{
+    qsort(v, (size_t)n, sizeof *v, by_value);
+    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+typedef struct {
+    void (*fn)(void *, int, int);
+    void *arg;
+    double cpu[MAX_WORKERS]; /* seconds that each worker ran */
+} timed_region;
+
+static double cpu_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void timed_worker(void *arg, int worker, int workers)
+{
+    timed_region *r = arg;
+    double begin = cpu_now();
+    r->fn(r->arg, worker, workers);
+    r->cpu[worker] = cpu_now() - begin;
+}
+
+/* Seconds of one parallel region: by the clock, or the longest time a worker was running. */
+static double timed(const meter *m, void (*fn)(void *, int, int), void *arg)
+{
+    timed_region r = {.fn = fn, .arg = arg};
+    double begin = k3_now(), longest = 0;
+    if (!m->cpu_time) {
+        k3_pool_run(m->pool, fn, arg);
+        return k3_now() - begin;
+    }
+    k3_pool_run(m->pool, timed_worker, &r);
+    for (int i = 0; i < k3_pool_size(m->pool); i++)
+        longest = r.cpu[i] > longest ? r.cpu[i] : longest;
+    return longest;
+}
+
+/* The next stretch of the big array, so that nothing is still in cache. */
+static size_t advance(size_t *at, size_t bytes, size_t room)
+{
+    size_t here = *at + bytes <= room ? *at : 0;
+    *at = (here + bytes + 4095) / 4096 * 4096;
+    return here;
+}
+
+/* Samples the kernel, a plain read and a plain multiply-add in turn until the budget is used up. */
+static result measure(const bench *b, scene *s, const meter *how)
+{
+    double run[MAX_SAMPLES], read[MAX_SAMPLES], fma[MAX_SAMPLES];
+    limit_job l = {.size = READ_BYTES, .rounds = 200000, .width = limit_width(s->K)};
+    size_t next = 0, next_read = 0, span = (size_t)b->bytes;
+    s->rows = b->rows;
+    s->n = b->n;
+    s->T = b->T;
+    s->at = 0;
+    timed(how, b->run, s);
+    long rounds = b->fresh ? 1 : 1 + (long)(2e-4 / (1e-9 + timed(how, b->run, s)));
+    int n = 0;
+    for (double begin = k3_now(); n < MAX_SAMPLES && (n < MIN_SAMPLES || k3_now() - begin < how->budget); n++) {
+        run[n] = 0;
+        for (long r = 0; r < rounds; r++) {
+            s->at = b->fresh ? advance(&next, span, BIG) : 0;
+            run[n] += timed(how, b->run, s) / (double)rounds;
+        }
+        l.data = s->weights + advance(&next_read, READ_BYTES, BIG);
+        read[n] = (double)READ_BYTES / timed(how, limit_read, &l);
+        fma[n] = limit_flops(&l, k3_pool_size(how->pool)) / timed(how, limit_fma, &l);
+    }
+    return (result){median(run, n), median(read, n), median(fma, n)};
+}
+
+static void print_result(const bench *b, const result *r, const char *isa, int threads, json_t *list)
+{
+    double bytes = b->bytes / r->seconds, flops = b->flops / r->seconds;
+    double of_read = b->fresh ? bytes / r->read : 0, of_fma = flops / r->fma;
+    double ratio = of_read > of_fma ? of_read : of_fma;
+    if (list) {
+        json_array_append_new(list,
+                              json_pack("{s:s s:s s:s s:i s:f s:f s:f s:f s:f s:f s:s}", "kernel", b->name, "shape",
+                                        b->shape, "isa", isa, "threads", threads, "seconds", r->seconds,
+                                        "bytes_per_second", bytes, "flops_per_second", flops, "read_bytes_per_second",
+                                        r->read, "fma_flops_per_second", r->fma, "ratio", ratio, "limit",
+                                        ratio == 0         ? "none"
+                                        : of_read > of_fma ? "memory"
+                                                           : "fma"));
+        return;
+    }
+    printf("%-14s %-25s %d %11.4f ms", b->name, b->shape, threads, r->seconds * 1e3);
+    printf("%8.1f GB/s %8.1f GFLOP/s  (%5.1f, %6.1f)", bytes / 1e9, flops / 1e9, r->read / 1e9, r->fma / 1e9);
+    if (ratio > 0)
+        printf(" %4.0f %% of %s", ratio * 100, of_read > of_fma ? "memory" : "fma");
+    printf("\n");
+    fflush(stdout);
+}
+
+static void *huge(size_t size)
+{
+    char *p = mmap(NULL, size + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    p = (char *)(((uintptr_t)p + HUGE - 1) / HUGE * HUGE);
+    madvise(p, size, MADV_HUGEPAGE);
+    return p;
+}
+
+/* Values for all uses: as bf16 and as f32 of magnitude 0.5 to 1, scale bytes near 127. */
+static int set_scene(scene *s, k3_err *err)
+{
+    s->weights = huge(BIG);
+    s->scale = huge(SCALES);
+    s->x = huge(ACT);
+    s->out = huge(ACT);
+    if (!s->weights || !s->scale || !s->x || !s->out)
+        return k3_fail(err, K3_ESYS, "out of memory");
+    uint64_t r = 88172645463325252u;
+    for (size_t i = 0; i < BIG; i += 8) {
+        r ^= r << 13;
+        r ^= r >> 7;
+        r ^= r << 17;
+        uint64_t v = (r & 0x807f807f807f807fu) | 0x3f003f003f003f00u;
+        memcpy(s->weights + i, &v, 8);
+    }
+    for (size_t i = 0; i < SCALES; i++)
+        s->scale[i] = (uint8_t)(120 + i * 2654435761u / 65536 % 12);
+    for (size_t i = 0; i < ACT / sizeof *s->x; i++)
+        s->x[i] = (float)(int32_t)((uint32_t)i * 2654435761u) * 0x1p-31f;
+    return 0;
+}
+
+enum { OPT_ISA = 1, OPT_THREADS, OPT_KERNEL, OPT_SECONDS, OPT_CPU, OPT_JSON };
+static const k3_opt options[] = {
+    {"isa", 'i', "NAME", OPT_ISA, "instruction set (the best this machine has)"},
+    {"threads", 't', "N", OPT_THREADS, "threads (1, then one for each core)"},
+    {"kernel", 'k', "NAME", OPT_KERNEL, "only kernels whose name starts with NAME"},
+    {"seconds", 's', "X", OPT_SECONDS, "time for each measurement (0.5)"},
+    {"cpu-time", 0, NULL, OPT_CPU,
+     "time that the slowest worker was running, not time that passed:\nfor a machine that is doing other work"},
+    {"json", 0, NULL, OPT_JSON, "results as JSON"},
+    K3_COMMON_OPTS,
+    {NULL, 0, NULL, 0, NULL},
+};
+
+typedef struct {
+    const char *isa, *kernel;
+    uint64_t threads;
+    double seconds;
+    bool cpu_time, json;
+} settings;
+
+/* 0 to go on, else the exit status + 1. */
+static int read_options(int argc, char **argv, settings *s, k3_err *err)
+{
+    k3_args args = {.argc = argc, .argv = argv, .table = options};
+    for (int id; (id = k3_opt_next(&args, err)) != K3_OPT_DONE;) {
+        if (id == K3_OPT_BAD ||
+            (id == OPT_THREADS && k3_num_u64(args.value, "--threads", 1, MAX_WORKERS, &s->threads, err)) ||
+            (id == OPT_SECONDS && k3_num_double(args.value, "--seconds", 0, 3600, &s->seconds, err)))
+            return 1 + k3_report_error(err);
+        if (id == K3_OPT_HELP) {
+            k3_opt_help(stdout, "usage: kernels [options]\nTimes the kernels against the limits of this machine.\n",
+                        options);
+            return 1;
+        }
+        if (id == K3_OPT_VERSION) {
+            k3_print_version();
+            return 1;
+        }
+        s->isa = id == OPT_ISA ? args.value : s->isa;
+        s->kernel = id == OPT_KERNEL ? args.value : s->kernel;
+        s->cpu_time |= id == OPT_CPU;
+        s->json |= id == OPT_JSON;
+    }
+    return 0;
+}
+
+static int run_all(scene *s, const settings *set, int threads, json_t *list, k3_err *err)
+{
+    meter m = {.budget = set->seconds, .cpu_time = set->cpu_time};
+    if (k3_pool_new(&m.pool, threads, err))
+        return err->status;
+    for (int i = 0; i < BENCHES; i++) {
+        if (set->kernel && strncmp(benches[i].name, set->kernel, strlen(set->kernel)) != 0)
+            continue;
+        result r = measure(&benches[i], s, &m);
+        print_result(&benches[i], &r, s->K->name, threads, list);
+    }
+    k3_pool_free(m.pool);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    k3_prog_start("kernels");
+    settings set = {.seconds = 0.5};
+    k3_err err = {0};
+    int stop = read_options(argc, argv, &set, &err);
+    if (stop)
+        return k3_prog_end(stop - 1);
+    scene s = {.K = k3_kernels_select(set.isa, &err)};
+    if (!s.K || set_scene(&s, &err))
+        return k3_report_error(&err);
+    json_t *list = set.json ? json_array() : NULL;
+    if (!list)
+        printf("%s; in brackets: memory read and fused multiply-add measured beside each kernel\n", s.K->name);
+    int cores = k3_threads_default(), status = 0;
+    cores = cores < MAX_WORKERS ? cores : MAX_WORKERS;
+    if (set.threads)
+        status = run_all(&s, &set, (int)set.threads, list, &err);
+    else
+        for (int t = 1; t <= cores && !status; t = t < cores ? cores : cores + 1)
+            status = run_all(&s, &set, t, list, &err);
+    if (status)
+        return k3_report_error(&err);
+    if (list) {
+        json_dumpf(list, stdout, JSON_INDENT(1));
+        printf("\n");
+        json_decref(list);
+    }
+    return k3_prog_end(0);
+}

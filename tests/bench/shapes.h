@@ -1,0 +1,182 @@
+/* shapes.h - the kernels at the sizes the model uses them, split over workers as the model splits them. */
+#ifndef SHAPES_H
+#define SHAPES_H
+
+#include <math.h>
+#include <stdint.h>
+
+#include "k3_kernel.h"
+
+enum { BIG = 640 << 20, SCALES = 48 << 20, ACT = 24 << 20, HEADS = 96, POSITIONS = 8192, LATENT = 512, KEY = 576 };
+
+typedef struct {
+    const k3_kernels *K;
+    char *weights; /* BIG bytes: bf16 or f32 in +-1, or MXFP4 codes; each run takes the next stretch */
+    size_t at;
+    uint8_t *scale; /* SCALES bytes */
+    float *x, *out; /* ACT bytes each */
+    size_t rows, n, T;
+} scene;
+
+typedef struct {
+    const char *name, *shape;
+    size_t rows, n, T;
+    double bytes, flops; /* of one run, read and written */
+    bool fresh;          /* the bytes come from memory, not from cache */
+    void (*run)(void *scene, int worker, int workers);
+} bench;
+
+static inline void run_bf16(void *arg, int worker, int workers)
+{
+    scene *s = arg;
+    size_t b, e;
+    k3_share(s->rows, 16, worker, workers, &b, &e);
+    const uint16_t *w = (const uint16_t *)(s->weights + s->at) + b * s->n;
+    if (e > b)
+        s->K->mm_bf16(s->out + b, s->rows, w, e - b, s->n, s->x, s->n, s->T);
+}
+
+static inline void run_mxfp4(void *arg, int worker, int workers)
+{
+    scene *s = arg;
+    size_t b, e;
+    k3_share(s->rows, 16, worker, workers, &b, &e);
+    const uint8_t *w = (const uint8_t *)s->weights + s->at;
+    if (e > b)
+        s->K->mm_mxfp4(s->out + b, s->rows, w + b * s->n / 2, s->scale + s->at / 16 + b * s->n / 32, e - b, s->n,
+                       s->x, s->n, s->T);
+}
+
+static inline void run_f32(void *arg, int worker, int workers)
+{
+    scene *s = arg;
+    size_t b, e;
+    k3_share(s->rows, 16, worker, workers, &b, &e);
+    const float *w = (const float *)(s->weights + s->at) + b * s->n;
+    if (e > b)
+        s->K->mm_f32(s->out + b, s->rows, w, e - b, s->n, s->x, s->n, s->T);
+}
+
+/* q folded into the latent space: one [128][512] matrix a head */
+static inline void run_absorb(void *arg, int worker, int workers)
+{
+    scene *s = arg;
+    size_t b, e;
+    k3_share(HEADS, 1, worker, workers, &b, &e);
+    for (size_t h = b; h < e; h++)
+        s->K->tmm_bf16(s->out + h * LATENT, s->x + h * 128, (const uint16_t *)(s->weights + s->at) + h * 128 * LATENT,
+                       128, LATENT);
+}
+
+static inline void run_kda(void *arg, int worker, int workers)
+{
+    scene *s = arg;
+    size_t b, e;
+    k3_share(HEADS, 1, worker, workers, &b, &e);
+    for (size_t h = b; h < e; h++)
+        s->K->kda_step((float *)(s->weights + s->at) + h * 128 * 128, s->x + h * 128, s->x + 12288 + h * 128,
+                       s->x + 24576 + h * 128, s->x + 36864 + h * 128, 0.5f, s->out + h * 128, 128);
+}
+
+/* One token at 8192 positions: scores of the worker's heads, softmax, weighted sum of the latents. */
+static inline void run_mla(void *arg, int worker, int workers)
+{
+    scene *s = arg;
+    size_t b, e;
+    k3_share(HEADS, 6, worker, workers, &b, &e);
+    const float *cache = (const float *)(s->weights + s->at);
+    float *score = s->out + b * POSITIONS, *sum = s->out + HEADS * POSITIONS + b * LATENT;
+    if (e == b)
+        return;
+    s->K->mm_f32(score, POSITIONS, cache, POSITIONS, KEY, s->x + b * KEY, KEY, e - b);
+    for (size_t h = 0; h < e - b; h++) {
+        float *p = score + h * POSITIONS;
+        s->K->scale(p, 0.07216878f, POSITIONS);
+        float total = s->K->exp_sum(p, POSITIONS, s->K->max(p, POSITIONS));
+        s->K->scale(p, 1 / total, POSITIONS);
+    }
+    memset(sum, 0, (e - b) * LATENT * sizeof *sum);
+    s->K->tmm_f32_multi(sum, LATENT, score, POSITIONS, e - b, cache, POSITIONS, LATENT, KEY);
+}
+
+static inline void run_pv(void *arg, int worker, int workers)
+{
+    scene *s = arg;
+    size_t b, e;
+    k3_share(HEADS, 6, worker, workers, &b, &e);
+    if (e > b)
+        s->K->tmm_f32_multi(s->out + b * LATENT, LATENT, s->x + b * POSITIONS, POSITIONS, e - b,
+                            (const float *)(s->weights + s->at), POSITIONS, LATENT, KEY);
+}
+
+/* Vectors of n floats in cache; the worker takes its share. */
+#define VECTOR_RUN(name, call)                                                                                       \
+    static inline void name(void *arg, int worker, int workers)                                                      \
+    {                                                                                                                \
+        scene *s = arg;                                                                                              \
+        size_t b, e;                                                                                                 \
+        k3_share(s->n, 128, worker, workers, &b, &e);                                                                \
+        float *out = s->out + b, *x = s->x + b, *y = s->x + s->n + b;                                                \
+        size_t n = e - b;                                                                                            \
+        (void)y;                                                                                                     \
+        if (n)                                                                                                       \
+            call;                                                                                                    \
+    }
+VECTOR_RUN(run_situ, s->K->situ(out, x, y, n, 4, 25))
+VECTOR_RUN(run_sigmoid, s->K->sigmoid(out, x, n))
+VECTOR_RUN(run_exp, s->K->exp(out, x, n))
+VECTOR_RUN(run_decay, s->K->decay(out, x, y, n, 1.5f, -5))
+VECTOR_RUN(run_conv, s->K->conv_silu(out, x, y, n, 4, 1))
+
+/* These belong to one worker. */
+static inline void run_rmsnorm(void *arg, int worker, int workers)
+{
+    scene *s = arg;
+    (void)workers;
+    if (worker == 0)
+        s->K->rmsnorm(s->out, s->x, s->x + s->n, s->n, 1e-5f);
+}
+
+static inline void run_topk(void *arg, int worker, int workers)
+{
+    scene *s = arg;
+    (void)workers;
+    uint32_t index[16];
+    if (worker == 0) {
+        k3_topk(s->x, s->n, 16, index);
+        s->out[0] = (float)index[0];
+    }
+}
+
+#define MM(rows, n, T, size) rows, n, T, (double)(rows) * (n) * (size), 2.0 * (rows) * (n) * (T)
+
+static const bench benches[] = {
+    {"mm_bf16", "q_proj 12288x7168", MM(12288, 7168, 1, 2), true, run_bf16},
+    {"mm_bf16", "o_proj 7168x12288", MM(7168, 12288, 1, 2), true, run_bf16},
+    {"mm_bf16", "router 896x7168", MM(896, 7168, 1, 2), true, run_bf16},
+    {"mm_bf16", "q_proj, 4 tokens", MM(12288, 7168, 4, 2), true, run_bf16},
+    {"mm_bf16", "q_proj, 32 tokens", MM(12288, 7168, 32, 2), true, run_bf16},
+    {"mm_mxfp4", "w1 3072x3584", MM(3072, 3584, 1, 0.53125), true, run_mxfp4},
+    {"mm_mxfp4", "w2 3584x3072", MM(3584, 3072, 1, 0.53125), true, run_mxfp4},
+    {"mm_mxfp4", "w1, 4 tokens", MM(3072, 3584, 4, 0.53125), true, run_mxfp4},
+    {"mm_mxfp4", "w1, 32 tokens", MM(3072, 3584, 32, 0.53125), true, run_mxfp4},
+    {"mm_f32", "scores 96 heads x 8192", MM(POSITIONS, KEY, HEADS, 4), true, run_f32},
+    {"tmm_f32_multi", "P.V 96 heads x 8192", POSITIONS, LATENT, HEADS, 4.0 * POSITIONS *KEY,
+     2.0 * POSITIONS *LATENT *HEADS, true, run_pv},
+    {"mla attention", "96 heads, 8192 positions", POSITIONS, KEY, HEADS, 4.0 * POSITIONS *KEY,
+     2.0 * POSITIONS *(LATENT + KEY) * HEADS, true, run_mla},
+    {"tmm_bf16", "absorb q, 96 x 128x512", HEADS * 256, LATENT, 1, 2.0 * HEADS * 128 * LATENT,
+     2.0 * HEADS * 128 * LATENT, true, run_absorb},
+    {"kda_step", "96 heads of 128x128", HEADS * 128, 128, 1, 8.0 * HEADS * 128 * 128, 9.0 * HEADS * 128 * 128, true,
+     run_kda},
+    {"situ", "33792", 1, 33792, 1, 12.0 * 33792, 0, false, run_situ},
+    {"exp", "12288", 1, 12288, 1, 8.0 * 12288, 0, false, run_exp},
+    {"sigmoid", "12288", 1, 12288, 1, 8.0 * 12288, 0, false, run_sigmoid},
+    {"decay", "12288", 1, 12288, 1, 12.0 * 12288, 0, false, run_decay},
+    {"conv_silu", "36864 channels, 4 taps", 1, 36864, 1, 36.0 * 36864, 0, false, run_conv},
+    {"rmsnorm", "7168", 1, 7168, 1, 12.0 * 7168, 0, false, run_rmsnorm},
+    {"k3_topk", "16 of 896", 1, 896, 1, 4.0 * 896, 0, false, run_topk},
+};
+enum { BENCHES = sizeof benches / sizeof *benches };
+
+#endif

@@ -18,7 +18,7 @@ typedef struct {
 /* Columns k..k+m of T tokens; the tile is filled up with zeros. */
 INLINE void pack_tokens(gemm_block *g, const float *x, size_t ldx, size_t T, size_t k, size_t m)
 {
-    for (size_t t = 0; t < T || t % TILE_T; t++)
+    for (size_t t = 0; t < (T + TILE_T - 1) / TILE_T * TILE_T; t++)
         for (size_t i = 0; i < m; i += 16) {
             v16 v = t < T ? load_part(x + t * ldx + k + i, m - i < 16 ? m - i : 16) : v_zero();
             v_store(g->x[t / TILE_T][i / 16][t % TILE_T], v);
@@ -90,7 +90,7 @@ INLINE void gemm_blocked(int type, gemm_block *g, float *out, size_t ldo, const 
     }
     for (size_t t = 0; t < T; t++)
         for (size_t i = 0; i < R; i += 16)
-            store_part(out + t * ldo + r + i, v_sum16(g->acc[t][i]), R - i < 16 ? R - i : 16);
+            store_part(out + t * ldo + r + i, v_sum16(g->acc[t] + i), R - i < 16 ? R - i : 16);
 }
 
 INLINE void gemm(int type, float *out, size_t ldo, const matrix *mat, const float *x, size_t ldx, size_t T)

@@ -8,7 +8,7 @@
  *   v_max(a, b) = a > b ? a : b,  v_min(a, b) = a < b ? a : b    (b if either is NaN)
  *   v_abs, v_copysign(magnitude, sign), v_select_lt(a, b, x, y) = a < b ? x : y
  *   v_ldexp(p, t)                           p * 2^(t - ROUNDER) rounded once, for 0.5 < p < 2, -200 < t - ROUNDER <
- * 200 v_sum(a)                                lanes folded by halves; v_sum16(p): of the 16 vectors at p
+ * 200 v_sum(a)                                lanes folded by halves; v_sum16(p): of 16 vectors
  *   v_mxfp4(bytes16, scale, &even, &odd)    the two weights of each byte, widened
  * and the sizes that suit its registers:
  *   TILE_R x TILE_T   rows x tokens of a tile for many tokens

@@ -141,11 +141,11 @@ INLINE float v_sum(v16 a)
     return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
 }
 
-INLINE v16 v_sum16(const float *p)
+INLINE v16 v_sum16(float (*p)[16])
 {
     float s[16];
     for (int i = 0; i < 16; i++)
-        s[i] = v_sum(v_load(p + 16 * i));
+        s[i] = v_sum(v_load(p[i]));
     return v_load(s);
 }
 

@@ -141,12 +141,12 @@ INLINE float v_sum(v16 a)
     for (int i = 0; i < n; i++)                                                                                      \
     out[i] = _mm512_add_ps(shuffle(in[2 * i], in[2 * i + 1], a), shuffle(in[2 * i], in[2 * i + 1], b))
 
-INLINE v16 v_sum16(const float *p)
+INLINE v16 v_sum16(float (*p)[16])
 {
     v16 v[16], h[8], q[4], d[2], s[1];
     UNROLL
     for (int i = 0; i < 16; i++)
-        v[i] = v_load(p + 16 * i);
+        v[i] = v_load(p[i]);
     FOLD(8, v, h, _mm512_shuffle_f32x4, 0x44, 0xEE);
     FOLD(4, h, q, _mm512_shuffle_f32x4, 0x88, 0xDD);
     FOLD(2, q, d, _mm512_shuffle_ps, 0x44, 0xEE);

@@ -10,8 +10,20 @@ enum { MAX_STOPS = 64 };
 
 /* The command line, understood. */
 struct options {
-    const char *model, *index, *logits, *report;
-    uint64_t gen, layers, chunk, tile;
+    const char *model, *index, *logits, *report, *trunk, *scratch;
+    uint64_t gen, layers;
+    uint64_t chunk, tile;        /* 0: the planner's choice */
+    uint64_t ring, io_depth;     /* 0: the planner's choice */
+    uint64_t memory;             /* bytes, 0: see the two below, or all that is free */
+    int64_t trunk_bytes, cache_bytes; /* given sizes, -1: the planner's choice */
+    int spill;                   /* KDA state in scratch: 1 yes, 0 no, -1 the planner's choice */
+    int policy;                  /* K3_POLICY_* */
+    bool direct, huge;
+    uint64_t slow_us;            /* delay of every read, for tests */
+    bool plan, list_presets, json;
+    uint64_t disk_rate, expert_rate; /* bytes/s, 0: measured */
+    uint64_t mem_limit;          /* 0: the machine's */
+    uint64_t context;            /* positions to plan for at least */
     int threads;
     uint32_t stops[MAX_STOPS];
     size_t nstops;
@@ -29,6 +41,8 @@ struct sequence {
 /* 0, or an exit status + 1: the program ends with it (help and version give 1). */
 int options_parse(struct options *o, int argc, char **argv);
 bool is_stop(const struct options *o, uint32_t id);
+/* Presets are options too: the sizes that a name stands for. False if there is none. */
+bool options_preset(struct options *o, const char *name);
 /* Checks what needs the config, and the default stop ids: config and tokenizer. */
 int options_finish(struct options *o, const k3_config *c, k3_err *err);
 
@@ -60,29 +74,46 @@ int logits_commit(struct logits *l, k3_err *err);
 void logits_abort(struct logits *l);
 
 /* ---- engine.c: everything a run holds ---- */
+struct streamer;
+struct plan;
+/* What the passes did, summed over the sources that a run has had. */
+struct totals {
+    k3_traffic traffic;
+    uint64_t evictions, unused_bytes, scratch_read, scratch_written;
+    double wait_trunk, wait_experts, busy; /* seconds; busy: a read was in flight */
+};
 struct engine {
     struct options *o;
     k3_index *index;
     const k3_config *c;
     const k3_kernels *kernels;
     k3_pool *pool;
-    k3_source *source;
-    k3_model *model;         /* remade when a longer sequence comes */
-    uint64_t positions;      /* that the model's workspace holds */
-    float *row;              /* [chunk][vocab] with --logits, else [vocab] */
+    struct plan *plan;       /* NULL until the first prompt is known */
+    struct streamer *source;
+    k3_model *model;
+    float *row;              /* [plan tokens or 1][vocab] */
     struct logits logits;
     struct sequence *seq;    /* [nseq] every line so far */
     size_t nseq;
-    uint64_t pass_tokens;    /* tokens of the pass at hand, for the progress line */
-    double started;
+    struct totals before;    /* of sources already closed */
+    double started, opened_s, pass_s;
 };
 int engine_open(struct engine *e, struct options *o, k3_err *err);
 void engine_close(struct engine *e);
 /* One prompt line: feeds it, decodes greedily, writes the ids. */
 int engine_run(struct engine *e, struct sequence *s, k3_err *err);
+void engine_totals(const struct engine *e, struct totals *t);
+
+/* ---- prepare.c: a plan, and the source and workspace that it describes ---- */
+/* Plans for a prompt of that many tokens and opens everything; again, smaller elsewhere, for a longer sequence. */
+int prepare(struct engine *e, uint64_t prompt, uint64_t positions, k3_err *err);
+/* --plan: prints it and returns 0, or K3_EDATA if it does not fit. */
+int print_plan(struct options *o, k3_err *err);
 
 /* ---- report.c ---- */
-void report_short(const struct engine *e);
+/* With -v: a line for the pass that has just ended. */
+void report_token(const struct engine *e, const struct sequence *s, const struct totals *before, double seconds);
+void report_short(const struct engine *e, int status);
 int report_write(const struct engine *e, k3_file **file, int status, const k3_err *why, k3_err *err);
 
 #endif

@@ -38,6 +38,11 @@ int main(int argc, char **argv)
     int status = options_parse(&o, argc, argv);
     if (status)
         return k3_prog_end(status - 1);
+    if (o.plan) {
+        if ((status = print_plan(&o, &err)))
+            k3_report_error(&err);
+        return k3_prog_end(status);
+    }
     if ((o.report && (status = k3_file_create(&report, o.report, &err))) || (status = engine_open(&e, &o, &err))) {
         k3_file_abort(&report);
         engine_close(&e);
@@ -49,7 +54,7 @@ int main(int argc, char **argv)
 
     if (!status)
         status = logits_commit(&e.logits, &err);
-    report_short(&e);
+    report_short(&e, status);
     if (report && report_write(&e, &report, status, &err, &late))
         status = status ? status : (err = late, late.status);
     if (k3_interrupted) {

@@ -1,21 +1,28 @@
 /* The command line of k3-decode. */
-#include "decode.h"
+#include "plan.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { O_MODEL = 1, O_INDEX, O_GEN, O_LAYERS, O_STOP, O_LOGITS, O_REPORT, O_THREADS, O_CHUNK, O_TILE };
+enum {
+    O_MODEL = 1, O_INDEX, O_TRUNK, O_GEN, O_LAYERS, O_STOP, O_LOGITS, O_REPORT, O_THREADS, O_CHUNK, O_CONTEXT,
+    O_MEMORY, O_PRESET, O_LIST, O_TRUNK_GB, O_CACHE_GB, O_POLICY, O_PLAN, O_JSON, O_RATE, O_LIMIT,
+    O_TILE, O_RING, O_DEPTH, O_DIRECT, O_HUGE, O_SPILL, O_SCRATCH, O_SLOW
+};
 
 static const char usage[] =
     "usage: k3-decode [-m MODEL] [options] < prompts\n"
+    "       k3-decode [-m MODEL] [options] --plan\n"
     "\n"
     "Reads one prompt a line as decimal ids, decodes greedily and writes the ids,\n"
-    "each as soon as it is known, one line for each prompt.\n";
+    "each as soon as it is known, one line for each prompt. The ids do not depend\n"
+    "on how much memory is given.\n";
 
 static const k3_opt table[] = {
     {"model", 'm', "DIR", O_MODEL, "the checkpoint folder (default: $K3_MODEL)"},
     {"index", 0, "FILE", O_INDEX, "its index (default: DIR/k3.index)"},
+    {"trunk", 0, "FILE", O_TRUNK, "packed trunk (default: DIR/k3.trunk if it is there; \"none\": from the shards)"},
     {"gen", 'n', "N", O_GEN, "ids to generate after each prompt (default: 8; 0 only reads it)"},
     {"stop-id", 0, "ID", O_STOP, "end a sequence after this id, repeatable; \"none\" for never\n"
                                  "(default: the end ids of config and tokenizer)"},
@@ -23,8 +30,28 @@ static const k3_opt table[] = {
     {"logits", 0, "FILE", O_LOGITS, "write the logits of every position fed, float32 [rows, vocab] .npy"},
     {"report", 0, "FILE", O_REPORT, "write a JSON report of the run"},
     {"threads", 't', "N", O_THREADS, "compute threads (default: the physical cores at hand)"},
-    {"chunk", 0, "N", O_CHUNK, "prompt tokens in one pass over the weights (default: 32)"},
-    {"tile", 0, "SIZE", O_TILE, "largest piece of a matrix read at once (default: 16Mi)"},
+    {"memory", 'M', "SIZE", O_MEMORY, "memory to use in all, such as 256M or 24G (default: 8G, or less\n"
+                                      "if nine tenths of what is free is less)"},
+    {"preset", 'p', "NAME", O_PRESET, "sizes by name, see --list-presets"},
+    {"list-presets", 0, NULL, O_LIST, "print the presets and exit"},
+    {"trunk-gb", 0, "GB", O_TRUNK_GB, "keep that much of trunk and head in memory"},
+    {"cache-gb", 0, "GB", O_CACHE_GB, "keep that much of routed experts in memory"},
+    {"cache-policy", 0, "NAME", O_POLICY, "which experts stay: lru, layers or lfu (default: layers)"},
+    {"plan", 0, NULL, O_PLAN, "print where memory goes and what a token reads, and exit"},
+    {"json", 0, NULL, O_JSON, "print the plan or the presets as JSON"},
+    {"disk-rate", 0, "RATE", O_RATE, "plan for a device of that many bytes a second instead of measuring;\n"
+                                     "TRUNK,EXPERTS for two devices"},
+    {"mem-limit", 0, "SIZE", O_LIMIT, "plan for a machine with that much memory to use"},
+    {"context", 0, "N", O_CONTEXT, "plan for at least N positions a sequence"},
+    {"chunk", 0, "N", O_CHUNK, "prompt tokens in one pass over the weights (default: as memory allows)"},
+    {"tile", 0, "SIZE", O_TILE, "largest piece of a matrix read at once (default: 16Mi, less if memory is short)"},
+    {"ring", 0, "N", O_RING, "tile buffers, at least 2 (default: as memory allows)"},
+    {"io-depth", 0, "N", O_DEPTH, "reads in flight (default: 8)"},
+    {"direct", 0, "on|off", O_DIRECT, "read past the page cache (default: on)"},
+    {"huge", 0, "on|off", O_HUGE, "ask for huge pages (default: on)"},
+    {"spill", 0, "on|off", O_SPILL, "keep the KDA state in a scratch file (default: if memory is short)"},
+    {"scratch", 0, "DIR", O_SCRATCH, "folder of the scratch file, on a disk (default: $TMPDIR or /var/tmp)"},
+    {"slow-reads", 0, "US", O_SLOW, "delay every read by that many microseconds, for tests"},
     K3_COMMON_OPTS,
     {0},
 };
@@ -43,16 +70,79 @@ static int add_stop(struct options *o, const char *text, k3_err *err)
     return status;
 }
 
-static int take(struct options *o, int id, const char *value, k3_err *err)
+static int on_off(const char *value, const char *what, bool *out, k3_err *err)
+{
+    *out = !strcmp(value, "on");
+    if (!*out && strcmp(value, "off"))
+        return k3_fail(err, K3_EUSAGE, "%s: \"%s\" is neither on nor off", what, value);
+    return 0;
+}
+
+static int size_gb(const char *value, const char *what, int64_t *out, k3_err *err)
 {
     uint64_t n;
-    int status = 0;
+    int status = k3_num_size(value, what, 1000000000, &n, err);
+    if (!status && n > INT64_MAX)
+        status = k3_fail(err, K3_EUSAGE, "%s: \"%s\" is too large", what, value);
+    if (!status)
+        *out = (int64_t)n;
+    return status;
+}
+
+/* RATE or TRUNK,EXPERTS. */
+static int rates(struct options *o, const char *value, k3_err *err)
+{
+    char first[64];
+    const char *comma = strchr(value, ',');
+    size_t n = comma ? (size_t)(comma - value) : strlen(value);
+    snprintf(first, sizeof first, "%.*s", (int)(n < 63 ? n : 63), value);
+    int status = k3_num_size(first, "--disk-rate", 1, &o->disk_rate, err);
+    if (!status)
+        status = k3_num_size(comma ? comma + 1 : first, "--disk-rate", 1, &o->expert_rate, err);
+    if (!status && (!o->disk_rate || !o->expert_rate))
+        status = k3_fail(err, K3_EUSAGE, "--disk-rate: \"%s\" is no rate", value);
+    return status;
+}
+
+static int preset(struct options *o, const char *name, k3_err *err)
+{
+    if (options_preset(o, name))
+        return 0;
+    return k3_fail(err, K3_EUSAGE, "--preset: \"%s\" is none of those that --list-presets prints", name);
+}
+
+static int policy(struct options *o, const char *name, k3_err *err)
+{
+    o->policy = k3_policy_kind(name);
+    if (o->policy < 0)
+        return k3_fail(err, K3_EUSAGE, "--cache-policy: \"%s\" is none of lru, layers, lfu", name);
+    return 0;
+}
+
+/* A size inside low..high, or K3_EUSAGE. */
+static int size_within(const char *value, const char *what, uint64_t low, uint64_t high, const char *range, uint64_t *out,
+                       k3_err *err)
+{
+    int status = k3_num_size(value, what, 1, out, err);
+    if (!status && (*out < low || *out > high))
+        status = k3_fail(err, K3_EUSAGE, "%s: \"%s\" is outside %s", what, value, range);
+    return status;
+}
+
+/* Options that say what to compute. */
+static int take_run(struct options *o, int id, const char *value, k3_err *err)
+{
+    uint64_t n;
+    int status;
     switch (id) {
     case O_MODEL:
         o->model = value;
         return 0;
     case O_INDEX:
         o->index = value;
+        return 0;
+    case O_TRUNK:
+        o->trunk = value;
         return 0;
     case O_GEN:
         return k3_num_u64(value, "--gen", 0, 1 << 30, &o->gen, err);
@@ -66,17 +156,83 @@ static int take(struct options *o, int id, const char *value, k3_err *err)
     case O_REPORT:
         o->report = value;
         return 0;
-    case O_THREADS:
+    default:
         if (!(status = k3_num_u64(value, "--threads", 1, 1024, &n, err)))
             o->threads = (int)n;
         return status;
+    }
+}
+
+/* Options that say how: none of them changes an id. */
+static int take_how(struct options *o, int id, const char *value, k3_err *err)
+{
+    bool on;
+    int status;
+    switch (id) {
     case O_CHUNK:
         return k3_num_u64(value, "--chunk", 1, 1 << 20, &o->chunk, err);
-    default:
-        if (!(status = k3_num_size(value, "--tile", 1, &o->tile, err)) && (o->tile < 4096 || o->tile > 1 << 30))
-            status = k3_fail(err, K3_EUSAGE, "--tile: \"%s\" is outside 4Ki..1Gi", value);
+    case O_CONTEXT:
+        return k3_num_u64(value, "--context", 1, 1 << 30, &o->context, err);
+    case O_MEMORY:
+        o->trunk_bytes = o->cache_bytes = -1;
+        o->spill = -1;
+        return size_within(value, "--memory", 1, UINT64_MAX, "what can be had", &o->memory, err);
+    case O_PRESET:
+        return preset(o, value, err);
+    case O_TRUNK_GB:
+        return size_gb(value, "--trunk-gb", &o->trunk_bytes, err);
+    case O_CACHE_GB:
+        return size_gb(value, "--cache-gb", &o->cache_bytes, err);
+    case O_POLICY:
+        return policy(o, value, err);
+    case O_RATE:
+        return rates(o, value, err);
+    case O_LIMIT:
+        return size_within(value, "--mem-limit", 1, UINT64_MAX, "what can be had", &o->mem_limit, err);
+    case O_TILE:
+        return size_within(value, "--tile", 4096, 1 << 30, "4Ki..1Gi", &o->tile, err);
+    case O_RING:
+        return k3_num_u64(value, "--ring", 2, 4096, &o->ring, err);
+    case O_DEPTH:
+        return k3_num_u64(value, "--io-depth", 1, 256, &o->io_depth, err);
+    case O_DIRECT:
+        return on_off(value, "--direct", &o->direct, err);
+    case O_HUGE:
+        return on_off(value, "--huge", &o->huge, err);
+    case O_SPILL:
+        status = on_off(value, "--spill", &on, err);
+        o->spill = on;
         return status;
+    case O_SCRATCH:
+        o->scratch = value;
+        return 0;
+    case O_SLOW:
+        return k3_num_u64(value, "--slow-reads", 0, 10000000, &o->slow_us, err);
+    case O_PLAN:
+        o->plan = true;
+        return 0;
+    case O_LIST:
+        o->list_presets = true;
+        return 0;
+    default:
+        o->json = true;
+        return 0;
     }
+}
+
+bool options_preset(struct options *o, const char *name)
+{
+    const struct preset *p = plan_presets;
+    while (p->name && strcmp(p->name, name))
+        p++;
+    if (!p->name)
+        return false;
+    bool ultra = !strcmp(name, "ultra"), automatic = p->trunk_gb < 0;
+    o->trunk_bytes = automatic ? -1 : (int64_t)(p->trunk_gb * 1e9);
+    o->cache_bytes = automatic ? -1 : (int64_t)(p->cache_gb * 1e9);
+    o->memory = ultra ? ULTRA_BYTES : UINT64_MAX; /* all that is free bounds the others */
+    o->spill = ultra ? 1 : -1;
+    return true;
 }
 
 int options_parse(struct options *o, int argc, char **argv)
@@ -84,7 +240,8 @@ int options_parse(struct options *o, int argc, char **argv)
     k3_args args = {.argc = argc, .argv = argv, .table = table};
     k3_err err = {0};
     int id;
-    *o = (struct options){.model = getenv("K3_MODEL"), .gen = 8, .chunk = 32, .tile = 16 << 20};
+    *o = (struct options){.model = getenv("K3_MODEL"), .gen = 8, .trunk_bytes = -1, .cache_bytes = -1, .spill = -1,
+                          .policy = K3_POLICY_LAYERS, .direct = true, .huge = true};
     while ((id = k3_opt_next(&args, &err)) != K3_OPT_DONE) {
         if (id == K3_OPT_HELP) {
             k3_opt_help(stdout, usage, table);
@@ -94,8 +251,12 @@ int options_parse(struct options *o, int argc, char **argv)
             k3_print_version();
             return 1;
         }
-        if (id == K3_OPT_BAD || take(o, id, args.value, &err))
+        if (id == K3_OPT_BAD || (id <= O_THREADS ? take_run : take_how)(o, id, args.value, &err))
             return k3_report_error(&err) + 1;
+    }
+    if (o->list_presets) {
+        plan_list_presets(o->json);
+        return 1;
     }
     if (args.noperands)
         k3_fail(&err, K3_EUSAGE, "%s: unexpected argument; prompts come on standard input", args.operands[0]);
@@ -105,6 +266,8 @@ int options_parse(struct options *o, int argc, char **argv)
         return k3_report_error(&err) + 1;
     if (!o->threads)
         o->threads = k3_threads_default();
+    if (!o->scratch)
+        o->scratch = getenv("TMPDIR") ? getenv("TMPDIR") : "/var/tmp";
     return 0;
 }
 

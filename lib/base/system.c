@@ -123,3 +123,85 @@ int k3_threads_default(void)
     cores = cores < quota ? cores : quota;
     return cores < 1 ? 1 : cores;
 }
+
+/* "MemAvailable:   123 kB" and the like from /proc/meminfo, in bytes; 0 if absent. */
+static uint64_t meminfo(const char *key)
+{
+    char line[256];
+    uint64_t kib = 0;
+    size_t n = strlen(key);
+    FILE *f = fopen("/proc/meminfo", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, key, n) && sscanf(line + n, ": %" SCNu64, &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return kib * 1024;
+}
+
+/* A number in a file, UINT64_MAX for "max" or none. */
+static uint64_t read_limit(const char *dir, const char *group, const char *file)
+{
+    char path[4400];
+    uint64_t v = UINT64_MAX;
+    snprintf(path, sizeof path, "%s%s/%s", dir, group, file);
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%" SCNu64, &v) != 1)
+        v = UINT64_MAX;
+    if (f)
+        fclose(f);
+    return v;
+}
+
+/* The "inactive_file N" of a group's memory.stat: page cache that the kernel gives back at once. */
+static uint64_t reclaimable(const char *dir, const char *group, const char *key)
+{
+    char path[4400], name[64];
+    uint64_t v, found = 0;
+    snprintf(path, sizeof path, "%s%s/memory.stat", dir, group);
+    FILE *f = fopen(path, "re");
+    while (f && fscanf(f, "%63s %" SCNu64, name, &v) == 2)
+        if (!strcmp(name, key))
+            found = v;
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* What the group's limit leaves: limit - used + reclaimable; UINT64_MAX without a limit. */
+static uint64_t headroom(const char *dir, const char *group, bool v2)
+{
+    uint64_t limit = read_limit(dir, group, v2 ? "memory.max" : "memory.limit_in_bytes");
+    uint64_t used = read_limit(dir, group, v2 ? "memory.current" : "memory.usage_in_bytes");
+    uint64_t spare = reclaimable(dir, group, v2 ? "inactive_file" : "total_inactive_file");
+    if (limit >= UINT64_MAX / 4 || used == UINT64_MAX)
+        return UINT64_MAX;
+    used = used > spare ? used - spare : 0;
+    return limit > used ? limit - used : 0;
+}
+
+uint64_t k3_memory_limit(void)
+{
+    uint64_t least = meminfo("MemAvailable");
+    char line[4096];
+    FILE *f = fopen("/proc/self/cgroup", "re");
+    while (f && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = 0;
+        bool v2 = !strncmp(line, "0::", 3), v1 = strstr(line, ":memory:") != NULL || strstr(line, ",memory:") != NULL;
+        char *group = strrchr(line, ':');
+        if (!group || (!v2 && !v1))
+            continue;
+        group++;
+        for (;;) {
+            uint64_t room = headroom(v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory", !strcmp(group, "/") ? "" : group, v2);
+            least = room < least ? room : least;
+            char *slash = strrchr(group, '/');
+            if (!slash || !group[1])
+                break;
+            slash[slash == group] = 0;
+        }
+    }
+    if (f)
+        fclose(f);
+    return least;
+}

@@ -1,0 +1,354 @@
+/* The planner. */
+#include "plan.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { KIB = 1024, MIB = 1024 * 1024 };
+
+static const uint64_t program_bytes = 10 * MIB;  /* code, libraries, stdio, JSON: measured 4 to 7 MB */
+static const uint64_t stack_bytes = 160 * KIB;   /* touched by one thread, arena included */
+static const uint64_t default_bytes = 8000000000;
+static const double compute_rate = 12e9;         /* weight bytes/s that one thread multiplies, for predictions */
+
+const struct preset plan_presets[] = {
+    {"ultra", 0, 0, "the floor: state in a scratch file, nothing kept"},
+    {"laptop", 3, 1, "8 GB machines"},
+    {"desktop", 16, 10, "32 GB"},
+    {"workstation", 60, 30, "96 GB"},
+    {"server", 110, 13, "192 GB: all of the trunk stays"},
+    {"max", 110, 109, "256 GB"},
+    {"auto", UNSET, UNSET, "what this machine has free, less a tenth"},
+    {0},
+};
+
+static uint64_t min64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t max64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void item(struct plan *p, const char *name, uint64_t bytes)
+{
+    p->item[p->nitems++] = (struct plan_item){name, bytes};
+    p->total += bytes;
+}
+
+/* Numbers of the reading order without building it. */
+struct order_size {
+    uint64_t tiles, pieces, largest, trunk, head, room; /* room: memory of all tiles */
+};
+
+static void size_tensor(struct order_size *s, const k3_tensor *t, uint64_t tile, bool packed)
+{
+    uint64_t row = t->cols * k3_dtype_size[t->dtype], unit = t->use == K3_USE_VECTOR ? t->rows : t->group;
+    uint64_t step = max64(tile / row / unit * unit, unit), n = (t->rows + step - 1) / step;
+    s->tiles += n;
+    s->pieces += n;
+    s->largest = max64(s->largest, min64(step, t->rows) * row);
+    s->room += packed ? t->bytes + n * K3_DIRECT_ALIGN : t->bytes + n * 3 * (uint64_t)K3_DIRECT_ALIGN;
+}
+
+static struct order_size size_order(const k3_config *c, uint64_t layers, uint64_t tile, bool packed)
+{
+    struct order_size s = {0};
+    for (int l = -1; l < (int)layers; l++)
+        for (int id = 0; id < K3_TENSORS; id++) {
+            k3_tensor t;
+            if (!k3_schema_tensor(c, l, (k3_tensor_id)id, &t) || t.use == K3_USE_ROWS)
+                continue;
+            *(l < 0 ? &s.head : &s.trunk) += t.bytes;
+            size_tensor(&s, &t, tile, packed);
+        }
+    return s;
+}
+
+static bool has_experts(const struct plan_input *in, const struct plan *p)
+{
+    return in->c->moe_layers && p->stream.layers > in->c->first_moe;
+}
+
+/* Everything that a plan needs, itemised from its choices. */
+static void itemise(struct plan *p, const struct plan_input *in, const struct order_size *s)
+{
+    const k3_config *c = in->c;
+    const struct stream_plan *st = &p->stream;
+    uint64_t rows = in->o->logits ? p->tokens : 1, slots = has_experts(in, p) ? st->expert_slots : 0;
+    p->nitems = 0;
+    p->total = 0;
+    item(p, "program and libraries", program_bytes);
+    item(p, "index", in->index_bytes);
+    item(p, "reading order", s->tiles * (sizeof(k3_tile) + sizeof(struct pinned)) + s->pieces * sizeof(k3_piece));
+    item(p, "threads", (uint64_t)(in->o->threads + (int)st->depth + 1) * stack_bytes + st->depth * in->bounce);
+    item(p, p->spill ? "state (KDA layers in scratch)" : "state", k3_state_bytes(c, st->layers, p->positions, p->spill));
+    item(p, "activations", k3_model_bytes(c, in->o->threads, p->tokens, p->positions));
+    item(p, "logits", rows * c->vocab * sizeof(float));
+    item(p, "tile ring", st->ring * k3_direct_room(s->largest));
+    item(p, "experts in transit", has_experts(in, p) ? st->transit * in->expert_room : 0);
+    item(p, "pinned tiles", st->pin_bytes);
+    item(p, "expert cache", slots * in->expert_room);
+}
+
+/* Hit rate of the layers policy for slots / one token's experts, on the recorded
+ * trace of the released model's decode steps (12 positions: a rough guide). */
+static double expected_hits(const k3_config *c, uint64_t slots)
+{
+    static const double at[][2] = {{0, 0}, {0.2935, 0.08}, {0.5027, 0.135}, {0.9518, 0.267}, {1.4076, 0.393},
+                                   {1.9035, 0.456}, {2.3988, 0.481}};
+    double working = (double)(c->moe_layers * c->topk), x = (double)slots / working, all = (double)c->experts / (double)c->topk;
+    size_t n = sizeof at / sizeof *at;
+    if (x >= all)
+        return 1;
+    for (size_t i = 1; i < n; i++)
+        if (x < at[i][0])
+            return at[i - 1][1] + (at[i][1] - at[i - 1][1]) * (x - at[i - 1][0]) / (at[i][0] - at[i - 1][0]);
+    if (all <= at[n - 1][0])
+        return at[n - 1][1];
+    return at[n - 1][1] + (1 - at[n - 1][1]) * (x - at[n - 1][0]) / (all - at[n - 1][0]);
+}
+
+/* Bytes and seconds of one decode step. */
+static void predict(struct plan *p, const struct plan_input *in, const struct machine *m, const struct order_size *s)
+{
+    const k3_config *c = in->c;
+    uint64_t moe = has_experts(in, p) ? p->stream.layers - c->first_moe : 0;
+    double pinned = s->room ? fmin(1, (double)p->stream.pin_bytes / (double)s->room) : 0;
+    p->trunk = (uint64_t)((double)s->trunk * (1 - pinned) + 0.5);
+    p->head = (uint64_t)((double)s->head * (1 - pinned) + 0.5);
+    p->experts_most = moe * c->topk * k3_expert_bytes(c);
+    p->hit = moe ? expected_hits(c, p->stream.expert_slots) : 0;
+    p->experts = (uint64_t)((double)p->experts_most * (1 - p->hit) + 0.5);
+    p->embedding = c->hidden * 2;
+    p->scratch = p->spill ? 2 * (k3_state_bytes(c, p->stream.layers, 0, false)) : 0;
+    double trunk_s = (double)(p->trunk + p->head + p->scratch) / m->trunk_rate, expert_s = (double)p->experts / m->expert_rate;
+    p->read_seconds = m->two_devices ? fmax(trunk_s, expert_s) : trunk_s + expert_s;
+    p->compute_seconds = (double)(s->trunk + s->head + p->experts_most) / (compute_rate * in->o->threads);
+    p->seconds = fmax(p->read_seconds, p->compute_seconds);
+}
+
+/* The least that runs with this tile size; a starting point to grow from. */
+static void least(struct plan *p, const struct plan_input *in, uint64_t tile, bool spill)
+{
+    const struct options *o = in->o;
+    p->stream.tile_bytes = tile;
+    p->stream.ring = o->ring ? (uint32_t)o->ring : 2;
+    p->stream.depth = o->io_depth ? (uint32_t)o->io_depth : 8;
+    p->stream.transit = 1;
+    p->stream.pin_bytes = p->stream.expert_slots = 0;
+    p->tokens = o->chunk ? o->chunk : 1;
+    p->spill = spill;
+}
+
+static uint64_t total_of(struct plan *p, const struct plan_input *in, const struct order_size *s)
+{
+    itemise(p, in, s);
+    return p->total;
+}
+
+/* Doubles the tokens of a pass, up to the prompt, while that takes no more than a
+ * third of what is spare: every pass saved is a whole trunk not read again. */
+static void grow_tokens(struct plan *p, const struct plan_input *in, const struct order_size *s)
+{
+    uint64_t most = min64(max64(in->prompt, 1), 256), start = total_of(p, in, s);
+    uint64_t allowed = start + (p->budget > start ? (p->budget - start) / 3 : 0);
+    while (p->tokens < most) {
+        uint64_t before = p->tokens;
+        p->tokens = min64(before * 2, most);
+        if (total_of(p, in, s) > allowed) {
+            p->tokens = before;
+            break;
+        }
+    }
+}
+
+/* Gives bytes to what makes a pass run well: prompt tokens together, then reads in flight. */
+static void grow(struct plan *p, const struct plan_input *in, const struct order_size *s)
+{
+    const struct options *o = in->o;
+    uint64_t want = p->stream.depth + 2, slot = k3_direct_room(s->largest);
+    if (!o->chunk)
+        grow_tokens(p, in, s);
+    uint64_t used = total_of(p, in, s), spare = p->budget > used ? p->budget - used : 0;
+    if (has_experts(in, p)) {
+        uint64_t more = min64(3, spare / 3 / in->expert_room);
+        p->stream.transit += (uint32_t)more;
+        spare -= more * in->expert_room;
+    }
+    if (!o->ring && want > p->stream.ring)
+        p->stream.ring += (uint32_t)min64(want - p->stream.ring, spare / slot);
+    itemise(p, in, s);
+}
+
+/* Splits `spare` between pinned tiles and cached experts where it saves most predicted seconds. */
+static void split(struct plan *p, const struct plan_input *in, const struct machine *m, const struct order_size *s, uint64_t spare)
+{
+    enum { STEPS = 64 };
+    uint64_t pool = has_experts(in, p) ? (p->stream.layers - in->c->first_moe) * in->c->experts : 0;
+    uint64_t best_pin = 0, best_slots = 0;
+    double best = INFINITY;
+    for (int i = 0; i <= STEPS; i++) {
+        /* From all in tiles down to none; ties keep the tiles. */
+        uint64_t pin = min64(spare / STEPS * (uint64_t)(STEPS - i) + (i ? 0 : spare % STEPS), s->room);
+        uint64_t slots = in->expert_room ? min64((spare - pin) / in->expert_room, pool) : 0;
+        p->stream.pin_bytes = pin;
+        p->stream.expert_slots = (uint32_t)slots;
+        predict(p, in, m, s);
+        if (p->read_seconds < best - 1e-9) {
+            best = p->read_seconds;
+            best_pin = pin;
+            best_slots = slots;
+        }
+    }
+    p->stream.pin_bytes = best_pin;
+    p->stream.expert_slots = (uint32_t)best_slots;
+}
+
+/* --trunk-gb, --cache-gb and presets: sizes given outright. */
+static void given_sizes(struct plan *p, const struct plan_input *in, const struct order_size *s)
+{
+    const struct options *o = in->o;
+    uint64_t pool = has_experts(in, p) ? (p->stream.layers - in->c->first_moe) * in->c->experts : 0;
+    if (o->trunk_bytes != UNSET)
+        p->stream.pin_bytes = min64((uint64_t)o->trunk_bytes, s->room);
+    if (o->cache_bytes != UNSET && in->expert_room)
+        p->stream.expert_slots = (uint32_t)min64((uint64_t)o->cache_bytes / in->expert_room, pool);
+}
+
+static const uint64_t tiles[] = {16 * MIB, 8 * MIB, 4 * MIB, 2 * MIB, 1 * MIB, 256 * KIB, 64 * KIB};
+
+/* The first of a list of ever smaller beginnings that fits; false if none does. */
+static bool find_start(struct plan *p, const struct plan_input *in, struct order_size *s)
+{
+    bool packed = in->trunk_tile != 0;
+    uint64_t only = packed ? in->trunk_tile : in->o->tile;
+    size_t n = only ? 1 : sizeof tiles / sizeof *tiles;
+    for (size_t i = 0; i < n; i++)
+        for (int spill = in->o->spill == 1; spill <= (in->o->spill != 0); spill++) {
+            least(p, in, only ? only : tiles[i], spill);
+            *s = size_order(in->c, p->stream.layers, p->stream.tile_bytes, packed);
+            /* State goes to scratch rather than leave no room for reads in flight. */
+            uint64_t margin = spill || in->o->spill == 0 ? 0 : 4 * (s->largest + in->expert_room);
+            if (total_of(p, in, s) + margin <= p->budget)
+                return true;
+        }
+    return false;
+}
+
+/* ---- what would help when it does not fit ---- */
+
+static bool fits(const struct plan_input *in, const struct options *o, uint64_t positions, uint64_t budget)
+{
+    struct order_size s;
+    struct plan_input changed = *in;
+    struct plan p = {.positions = positions, .budget = budget, .stream.layers = o->layers};
+    changed.o = o;
+    return find_start(&p, &changed, &s);
+}
+
+struct advice {
+    char text[3][64];
+    int n;
+};
+
+__attribute__((format(printf, 2, 3))) static void advise(struct advice *a, const char *fmt, ...)
+{
+    va_list ap;
+    if (a->n == 3)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(a->text[a->n++], sizeof a->text[0], fmt, ap);
+    va_end(ap);
+}
+
+/* The most ids to generate that fit, 0 if none. */
+static uint64_t gen_that_fits(const struct plan_input *in, uint64_t budget)
+{
+    uint64_t prompt = in->positions - in->o->gen, low = 0, high = in->o->gen;
+    while (low + 1 < high) {
+        uint64_t mid = low + (high - low) / 2;
+        *(fits(in, in->o, prompt + mid, budget) ? &low : &high) = mid;
+    }
+    return low;
+}
+
+/* Single changes to the command line that make the least plan fit, smallest first. */
+static void find_advice(const struct plan *p, const struct plan_input *in, const struct machine *m, struct advice *a)
+{
+    struct options o = *in->o;
+    uint64_t gen, over = p->total > p->budget ? p->total - p->budget : 0;
+    double gb = 1e9;
+    if (p->stream.pin_bytes > over)
+        advise(a, "--trunk-gb %.2f", floor((double)(p->stream.pin_bytes - over) / gb * 100) / 100);
+    if (p->stream.expert_slots * in->expert_room > over)
+        advise(a, "--cache-gb %.2f", floor((double)(p->stream.expert_slots * in->expert_room - over) / gb * 100) / 100);
+    if (a->n)
+        return;
+    if (p->total <= m->limit)
+        advise(a, "--memory %" PRIu64 "M", (p->total + 999999) / 1000000);
+    if ((gen = gen_that_fits(in, p->budget)))
+        advise(a, "--gen %" PRIu64, gen);
+    o.chunk = 1;
+    if (in->o->chunk > 1 && fits(in, &o, p->positions, p->budget))
+        advise(a, "--chunk 1");
+    o = *in->o;
+    o.threads = 1;
+    if (in->o->threads > 1 && fits(in, &o, p->positions, p->budget))
+        advise(a, "--threads 1");
+    o = *in->o;
+    o.ring = o.tile = 0;
+    if ((in->o->ring || in->o->tile) && fits(in, &o, p->positions, p->budget))
+        advise(a, "no --ring and --tile");
+    o = *in->o;
+    o.io_depth = 1;
+    if (in->o->io_depth != 1 && fits(in, &o, p->positions, p->budget))
+        advise(a, "--io-depth 1");
+    o = *in->o;
+    o.spill = 1;
+    if (!in->o->spill && fits(in, &o, p->positions, p->budget))
+        advise(a, "--spill on");
+}
+
+static int refuse(const struct plan *p, const struct plan_input *in, const struct machine *m, k3_err *err)
+{
+    char need[24], have[24];
+    struct advice a = {.n = 0};
+    find_advice(p, in, m, &a);
+    if (!a.n)
+        advise(&a, "more memory");
+    return k3_fail(err, K3_ESYS, "not enough memory: %s are needed, %s may be used; what would help: %s%s%s%s%s",
+                   k3_fmt_bytes(need, p->total), k3_fmt_bytes(have, p->budget), a.text[0], a.n > 1 ? ", or " : "",
+                   a.n > 1 ? a.text[1] : "", a.n > 2 ? ", or " : "", a.n > 2 ? a.text[2] : "");
+}
+
+int plan_make(struct plan *p, const struct plan_input *in, const struct machine *m, k3_err *err)
+{
+    const struct options *o = in->o;
+    bool outright = o->trunk_bytes != UNSET || o->cache_bytes != UNSET;
+    struct order_size s;
+    *p = (struct plan){.positions = in->positions};
+    p->stream = (struct stream_plan){.layers = o->layers, .policy = o->policy, .direct = o->direct, .huge = o->huge,
+                                     .slow_us = (uint32_t)o->slow_us};
+    uint64_t most = m->limit - m->limit / 10, wanted = o->memory ? o->memory : default_bytes;
+    /* A size asked for may take all that is free; what we choose leaves a tenth. */
+    p->budget = o->memory && o->memory != UINT64_MAX ? min64(wanted, m->limit) : min64(wanted, most);
+    if (!find_start(p, in, &s))
+        return refuse(p, in, m, err);
+    grow(p, in, &s);
+    if (outright)
+        given_sizes(p, in, &s);
+    itemise(p, in, &s);
+    if (p->total > p->budget)
+        return refuse(p, in, m, err);
+    if (!outright || o->trunk_bytes == UNSET)
+        split(p, in, m, &s, p->budget - p->total);
+    itemise(p, in, &s);
+    predict(p, in, m, &s);
+    return 0;
+}

@@ -1,0 +1,189 @@
+/* From the machine and the model to a plan, and from the plan to an open source. */
+#include "plan.h"
+#include "k3_probe.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const double assumed_rate = 3e9; /* bytes/s where nothing can be measured */
+
+/* The trunk file to use, or NULL for the shards. */
+static const char *trunk_path(const struct options *o, char buf[4096])
+{
+    if (o->trunk)
+        return strcmp(o->trunk, "none") ? o->trunk : NULL;
+    snprintf(buf, 4096, "%s/k3.trunk", o->model);
+    return access(buf, F_OK) ? NULL : buf;
+}
+
+/* The shard in which the routed experts start. */
+static const char *expert_shard(const k3_index *ix)
+{
+    const k3_config *c = k3_index_config(ix);
+    k3_extent at[K3_PARTS];
+    k3_index_expert(ix, (int)c->first_moe, 0, at);
+    return k3_index_shard_path(ix, at[0].shard);
+}
+
+static double measure(const char *path, uint64_t size, k3_err *err)
+{
+    k3_probe r;
+    struct stat st;
+    if (stat(path, &st) || st.st_size < 4096)
+        return 0;
+    if ((uint64_t)st.st_size < 2 * size)
+        size = (uint64_t)st.st_size / 2;
+    return k3_probe_file(&r, path, size, 8, 0.4, err) ? 0 : (double)r.bytes / r.seconds;
+}
+
+/* Memory and device rates; measuring is for --plan and for two devices, where the split depends on it. */
+static void look_at_machine(struct machine *m, const struct options *o, const k3_index *ix, const char *trunk)
+{
+    struct stat a, b;
+    k3_err ignored;
+    *m = (struct machine){.limit = o->mem_limit ? o->mem_limit : k3_memory_limit(), .trunk_rate = assumed_rate,
+                          .expert_rate = assumed_rate};
+    if (o->disk_rate) {
+        m->trunk_rate = (double)o->disk_rate;
+        m->expert_rate = (double)o->expert_rate;
+        m->two_devices = o->disk_rate != o->expert_rate;
+        return;
+    }
+    if (!ix || !k3_index_config(ix)->moe_layers)
+        return;
+    const char *experts = expert_shard(ix);
+    m->two_devices = trunk && !stat(trunk, &a) && !stat(experts, &b) && a.st_dev != b.st_dev;
+    if (!o->plan && !m->two_devices)
+        return;
+    double expert_rate = measure(experts, k3_expert_bytes(k3_index_config(ix)), &ignored);
+    double rate = m->two_devices ? measure(trunk, 16 << 20, &ignored) : expert_rate;
+    if (expert_rate > 0 && rate > 0) {
+        m->expert_rate = expert_rate;
+        m->trunk_rate = rate;
+        m->measured = true;
+    }
+}
+
+/* Memory for the index: the mapped file, or what reading every header leaves behind. */
+static uint64_t index_bytes(const struct options *o, const k3_config *c)
+{
+    char path[4096];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/k3.index", o->model);
+    if (!stat(o->index ? o->index : path, &st))
+        return (uint64_t)st.st_size;
+    return c->moe_layers * c->experts * 24 + (2 << 20);
+}
+
+static uint64_t bounce_bytes(const k3_config *c)
+{
+    uint64_t most = 0;
+    for (int l = -1; l < (int)c->layers; l++)
+        for (int id = 0; id < K3_TENSORS; id++) {
+            k3_tensor t;
+            if (k3_schema_tensor(c, l, (k3_tensor_id)id, &t) && t.use == K3_USE_VECTOR && t.bytes > most)
+                most = t.bytes;
+        }
+    return k3_direct_room(most);
+}
+
+static void fill_input(struct plan_input *in, const struct options *o, const k3_config *c, const k3_index *ix, uint64_t prompt,
+                       uint64_t positions)
+{
+    *in = (struct plan_input){.o = o, .c = c, .prompt = prompt, .positions = positions > o->context ? positions : o->context,
+                              .expert_room = ix ? streamer_expert_room(ix) : k3_direct_room(k3_expert_bytes(c)),
+                              .bounce = bounce_bytes(c), .index_bytes = index_bytes(o, c)};
+}
+
+static int trunk_tile(const k3_index *ix, const char *trunk, uint64_t *tile, k3_err *err)
+{
+    k3_trunk *t;
+    *tile = 0;
+    int status = trunk ? k3_trunk_open(&t, trunk, ix, err) : 0;
+    if (trunk && !status) {
+        *tile = k3_trunk_tile_bytes(t);
+        k3_trunk_close(t);
+    }
+    return status;
+}
+
+static void close_source(struct engine *e)
+{
+    if (e->source) {
+        engine_totals(e, &e->before);
+        k3_source_close(&e->source->base);
+    }
+    k3_model_free(e->model);
+    free(e->row);
+    e->model = NULL;
+    e->source = NULL;
+    e->row = NULL;
+}
+
+static int open_planned(struct engine *e, const char *trunk, k3_err *err)
+{
+    const struct plan *p = e->plan;
+    uint64_t rows = e->o->logits ? p->tokens : 1;
+    int status = streamer_open(&e->source, e->index, trunk, NULL, &p->stream, err);
+    if (!status)
+        status = k3_model_new(&e->model, e->c, e->kernels, e->pool, p->tokens, p->positions, err);
+    if (!status && !(e->row = malloc(rows * e->c->vocab * sizeof *e->row)))
+        status = k3_fail(err, K3_ESYS, "out of memory for %" PRIu64 " rows of logits", rows);
+    return status;
+}
+
+int prepare(struct engine *e, uint64_t prompt, uint64_t positions, k3_err *err)
+{
+    char buf[4096];
+    const char *trunk = trunk_path(e->o, buf);
+    struct plan_input in;
+    struct machine m;
+    if (e->plan && positions <= e->plan->positions)
+        return 0;
+    close_source(e);
+    if (!e->plan && !(e->plan = malloc(sizeof *e->plan)))
+        return k3_fail(err, K3_ESYS, "out of memory");
+    fill_input(&in, e->o, e->c, e->index, prompt, positions);
+    int status = trunk_tile(e->index, trunk, &in.trunk_tile, err);
+    if (status)
+        return status;
+    look_at_machine(&m, e->o, e->index, trunk);
+    if ((status = plan_make(e->plan, &in, &m, err)))
+        return status;
+    return open_planned(e, trunk, err);
+}
+
+int print_plan(struct options *o, k3_err *err)
+{
+    enum { PROMPT = 32 };
+    char buf[4096], path[4096];
+    k3_config *c = malloc(sizeof *c);
+    k3_index *ix = NULL;
+    struct plan_input in;
+    struct machine m;
+    struct plan p;
+    int status = c ? k3_config_load(o->model, c, err) : k3_fail(err, K3_ESYS, "out of memory");
+    if (!status)
+        status = options_finish(o, c, err);
+    /* Without an index only the config is looked at, and the experts are taken to be adjacent. */
+    snprintf(path, sizeof path, "%s/k3.index", o->model);
+    if (!status && (o->index || !access(path, F_OK)))
+        status = k3_index_open(&ix, o->model, o->index, err);
+    if (!status) {
+        const char *trunk = ix ? trunk_path(o, buf) : NULL;
+        fill_input(&in, o, c, ix, PROMPT, PROMPT + o->gen);
+        status = trunk_tile(ix, trunk, &in.trunk_tile, err);
+        if (!status) {
+            look_at_machine(&m, o, ix, trunk);
+            int fits = plan_make(&p, &in, &m, err);
+            plan_print(&p, &in, &m, o->json);
+            status = fits ? K3_EDATA : 0;
+        }
+    }
+    k3_index_close(ix);
+    free(c);
+    return status;
+}

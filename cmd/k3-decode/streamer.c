@@ -1,0 +1,377 @@
+/* The ring of tiles and the reader threads.
+ *
+ * Reading runs ahead of computing through the fixed order of use and does not
+ * stop at a layer, a token or the head: the cursor (ahead_pass, ahead_tile)
+ * goes round as long as a ring buffer is free. Pinned tiles are read by the
+ * same cursor once, into memory that they keep. */
+#include "streamer.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- the read-ahead cursor; callers hold the lock ---- */
+
+/* Moves the cursor past tiles that need no read. False if there is nothing to read now. */
+static bool settle_cursor(struct streamer *s)
+{
+    for (;;) {
+        if (s->ahead_tile == s->order->head && s->ahead_tile < s->order->ntiles) {
+            /* Whether the pass has a head is known once it has begun. */
+            if (s->ahead_pass > s->pass)
+                return false;
+            if (!s->head)
+                s->ahead_tile = s->order->ntiles;
+        }
+        if (s->ahead_tile == s->order->ntiles) {
+            if (s->ahead_pass > s->pass || (s->ahead_pass == s->pass && !s->more))
+                return false;
+            s->ahead_pass++;
+            s->ahead_tile = 0;
+        }
+        if (!s->pin[s->ahead_tile].asked)
+            return true;
+        s->ahead_tile++;
+    }
+}
+
+static int32_t free_slot(const struct streamer *s)
+{
+    for (uint32_t i = 0; i < s->plan.ring; i++)
+        if (!s->slot_used[i])
+            return (int32_t)i;
+    return -1;
+}
+
+/* The next tile to read, as an entry marked JOB_READING, or NULL. */
+static struct entry *pick_tile(struct streamer *s)
+{
+    if (s->nentries == s->capacity || !settle_cursor(s))
+        return NULL;
+    uint8_t *pin = s->pin[s->ahead_tile].buf;
+    int32_t slot = pin ? -1 : free_slot(s);
+    if (!pin && slot < 0)
+        return NULL;
+    struct entry *e = &s->entry[(s->first_entry + s->nentries++) % s->capacity];
+    *e = (struct entry){.state = JOB_READING, .tile = s->ahead_tile++, .slot = slot};
+    e->buf = pin ? pin : s->ring_mem + (uint64_t)slot * s->slot_bytes;
+    if (slot >= 0)
+        s->slot_used[slot] = true;
+    s->pin[e->tile].asked = pin != NULL;
+    return e;
+}
+
+/* Time in which the storage had something to do. */
+static void count_flight(struct streamer *s, int change)
+{
+    double now = k3_now();
+    if (s->in_flight)
+        s->busy += now - s->busy_since;
+    s->busy_since = now;
+    s->in_flight += (uint32_t)change;
+}
+
+static void pause_us(uint32_t us)
+{
+    struct timespec t = {us / 1000000, (long)(us % 1000000) * 1000};
+    if (us)
+        nanosleep(&t, NULL);
+}
+
+static void *reader(void *arg)
+{
+    struct streamer *s = arg;
+    uint8_t *bounce = k3_big_alloc(reading_bounce_bytes(s), false);
+    pthread_mutex_lock(&s->lock);
+    while (!s->stop) {
+        k3_err why = {0};
+        uint8_t *buf;
+        struct expert_job *j = experts_pick(s, &buf);
+        struct entry *e = j ? NULL : pick_tile(s);
+        if (!j && !e) {
+            pthread_cond_wait(&s->work, &s->lock);
+            continue;
+        }
+        int layer = s->job_layer;
+        count_flight(s, 1);
+        pthread_mutex_unlock(&s->lock);
+        pause_us(s->plan.slow_us);
+        int status = !bounce ? k3_fail(&why, K3_ESYS, "out of memory for a reader")
+                     : j     ? read_expert(s, layer, j->number, buf, j->part, &why)
+                             : read_tile(s, e->tile, e->buf, bounce, &e->data, &why);
+        pthread_mutex_lock(&s->lock);
+        count_flight(s, -1);
+        if (j) {
+            experts_arrived(s, j, status, &why);
+        } else {
+            if (status && !s->failure.status)
+                s->failure = why;
+            e->state = status ? JOB_FAILED : JOB_READY;
+        }
+        pthread_cond_broadcast(&s->done);
+    }
+    pthread_mutex_unlock(&s->lock);
+    k3_big_free(bounce, reading_bounce_bytes(s));
+    return NULL;
+}
+
+/* ---- what the forward pass calls ---- */
+
+static int stream_begin(k3_source *src, bool head, bool more, k3_err *err)
+{
+    struct streamer *s = (struct streamer *)src;
+    (void)err;
+    pthread_mutex_lock(&s->lock);
+    s->pass++;
+    s->head = head;
+    s->more = more;
+    s->tile = s->piece = 0;
+    if (s->ahead_pass < s->pass) {
+        s->ahead_pass = s->pass;
+        s->ahead_tile = 0;
+    }
+    src->traffic.passes++;
+    pthread_cond_broadcast(&s->work);
+    pthread_mutex_unlock(&s->lock);
+    return 0;
+}
+
+/* Waits for the tile at hand; data of its first piece. */
+static int await_tile(struct streamer *s, const uint8_t **data, k3_err *err)
+{
+    double t0 = 0;
+    int status = 0;
+    pthread_mutex_lock(&s->lock);
+    if (!s->pin[s->tile].data) {
+        struct entry *e = &s->entry[s->first_entry];
+        while (!(s->nentries && (e->state == JOB_READY || e->state == JOB_FAILED))) {
+            t0 = t0 ? t0 : k3_now();
+            pthread_cond_wait(&s->done, &s->lock);
+        }
+        if (t0)
+            s->wait_trunk += k3_now() - t0;
+        if (e->state == JOB_FAILED) {
+            *err = s->failure;
+            status = s->failure.status;
+        } else if (e->tile != s->tile) {
+            status = k3_fail(err, K3_ESYS, "tile %" PRIu32 " came for tile %" PRIu32, e->tile, s->tile);
+        } else if (e->slot < 0) {
+            s->pin[s->tile].data = e->data;
+        }
+        *data = e->data;
+    } else {
+        *data = s->pin[s->tile].data;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+static int stream_next(k3_source *src, const k3_piece **piece, const void **data, k3_err *err)
+{
+    struct streamer *s = (struct streamer *)src;
+    uint32_t end = s->head ? s->order->ntiles : s->order->head;
+    const uint8_t *base;
+    if (s->tile >= end)
+        return k3_fail(err, K3_ESYS, "weights were asked for past the end of the pass");
+    int status = await_tile(s, &base, err);
+    if (status)
+        return status;
+    *piece = &s->order->pieces[s->order->tiles[s->tile].first + s->piece];
+    *data = base + (*piece)->offset;
+    return 0;
+}
+
+/* Weight bytes of a tile, without padding. */
+static uint64_t tile_bytes(const struct streamer *s, const k3_tile *t)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < t->npieces; i++)
+        bytes += s->order->pieces[t->first + i].bytes;
+    return bytes;
+}
+
+uint64_t streamer_unused(struct streamer *s)
+{
+    uint64_t bytes = 0;
+    pthread_mutex_lock(&s->lock);
+    for (uint32_t i = 0; i < s->nentries; i++)
+        bytes += tile_bytes(s, &s->order->tiles[s->entry[(s->first_entry + i) % s->capacity].tile]);
+    pthread_mutex_unlock(&s->lock);
+    return bytes;
+}
+
+/* The tile is done with: its ring buffer is free, or it stays for good. */
+static void close_tile(struct streamer *s)
+{
+    const k3_tile *t = &s->order->tiles[s->tile];
+    pthread_mutex_lock(&s->lock);
+    struct entry *e = &s->entry[s->first_entry];
+    if (s->nentries && e->tile == s->tile) { /* otherwise it was resident */
+        *(t->layer < 0 ? &s->base.traffic.head_bytes : &s->base.traffic.trunk_bytes) += tile_bytes(s, t);
+        if (e->slot >= 0)
+            s->slot_used[e->slot] = false;
+        e->state = JOB_FREE;
+        s->first_entry = (s->first_entry + 1) % s->capacity;
+        s->nentries--;
+        pthread_cond_signal(&s->work);
+    }
+    s->tile++;
+    s->piece = 0;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void stream_release(k3_source *src)
+{
+    struct streamer *s = (struct streamer *)src;
+    if (++s->piece == s->order->tiles[s->tile].npieces)
+        close_tile(s);
+}
+
+static int stream_embed(k3_source *src, const uint32_t *ids, size_t n, uint16_t *rows, k3_err *err)
+{
+    struct streamer *s = (struct streamer *)src;
+    uint64_t bytes = s->c->hidden * sizeof *rows;
+    k3_extent at;
+    k3_direct *d;
+    k3_index_tensor(s->ix, -1, K3_T_EMBED, &at);
+    int status = reading_shard(s, at.shard, &d, err);
+    for (size_t i = 0; i < n && !status; i++) {
+        uint16_t *row = rows + i * s->c->hidden;
+        status = k3_pread_full(d->plain_fd, d->path, row, bytes, at.offset + ids[i] * bytes, err);
+        if (!status)
+            status = k3_sums_tensor(s->sums, -1, K3_T_EMBED, ids[i], 1, row, err);
+        src->traffic.embed_bytes += bytes;
+    }
+    return status;
+}
+
+/* ---- opening and closing ---- */
+
+static void stream_close(k3_source *src)
+{
+    struct streamer *s = (struct streamer *)src;
+    pthread_mutex_lock(&s->lock);
+    s->stop = true;
+    pthread_cond_broadcast(&s->work);
+    pthread_mutex_unlock(&s->lock);
+    for (uint32_t i = 0; i < s->nthreads; i++)
+        pthread_join(s->thread[i], NULL);
+    experts_free(s);
+    for (uint32_t i = 0; s->shard && i < k3_index_shards(s->ix); i++)
+        k3_direct_close(&s->shard[i]);
+    k3_direct_close(&s->trunk_file);
+    k3_trunk_close(s->trunk);
+    k3_sums_close(s->sums);
+    k3_big_free(s->ring_mem, s->ring_bytes);
+    k3_big_free(s->pin_mem, s->pin_mem_bytes);
+    k3_order_free(s->order);
+    free(s->shard);
+    free(s->thread);
+    free(s->slot_used);
+    free(s->pin);
+    free(s->entry);
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->work);
+    pthread_cond_destroy(&s->done);
+    free(s);
+}
+
+/* Which tiles stay: spread evenly by bytes, so that disk and arithmetic alternate finely. */
+static int choose_pins(struct streamer *s, k3_err *err)
+{
+    uint64_t total = 0, seen = 0, budget = s->plan.pin_bytes, at = 0;
+    for (uint32_t i = 0; i < s->order->ntiles; i++)
+        total += reading_tile_room(s, &s->order->tiles[i]);
+    budget = budget < total ? budget : total;
+    s->pin_mem_bytes = budget;
+    if (!budget)
+        return 0;
+    if (!(s->pin_mem = k3_big_alloc(budget, s->plan.huge)))
+        return k3_fail(err, K3_ESYS, "out of memory for %" PRIu64 " bytes of pinned tiles", budget);
+    for (uint32_t i = 0; i < s->order->ntiles; i++) {
+        uint64_t room = reading_tile_room(s, &s->order->tiles[i]);
+        seen += room;
+        /* budget * seen / total is what should be pinned so far. */
+        if (at + room <= budget && (long double)(at + room / 2) <= (long double)budget * (long double)seen / (long double)total) {
+            s->pin[i].buf = s->pin_mem + at;
+            at += room;
+            s->pinned_bytes += tile_bytes(s, &s->order->tiles[i]);
+        }
+    }
+    return 0;
+}
+
+static int start_readers(struct streamer *s, k3_err *err)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    for (; s->nthreads < s->plan.depth; s->nthreads++)
+        if (pthread_create(&s->thread[s->nthreads], NULL, reader, s))
+            break;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (s->nthreads < s->plan.depth)
+        return k3_fail(err, K3_ESYS, "cannot start reader thread %" PRIu32 " of %" PRIu32, s->nthreads + 1, s->plan.depth);
+    return 0;
+}
+
+static int open_trunk(struct streamer *s, const char *path, k3_err *err)
+{
+    bool fallback;
+    int status = k3_trunk_open(&s->trunk, path, s->ix, err);
+    if (status)
+        return status;
+    s->plan.tile_bytes = k3_trunk_tile_bytes(s->trunk);
+    status = k3_direct_open(&s->trunk_file, path, !s->plan.direct, &fallback, err);
+    if (!status && fallback)
+        k3_note("%s: no direct reads on this file system, using the page cache", path);
+    return status;
+}
+
+int streamer_open(struct streamer **out, const k3_index *ix, const char *trunk_path, const char *sums_path,
+                  const struct stream_plan *plan, k3_err *err)
+{
+    *out = NULL;
+    struct streamer *s = calloc(1, sizeof *s);
+    if (!s)
+        return k3_fail(err, K3_ESYS, "out of memory");
+    s->base = (k3_source){.begin = stream_begin, .next = stream_next, .release = stream_release, .embed = stream_embed,
+                          .want = experts_want, .expert = experts_take, .expert_release = experts_release,
+                          .close = stream_close};
+    s->ix = ix;
+    s->c = k3_index_config(ix);
+    s->plan = *plan;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->work, NULL);
+    pthread_cond_init(&s->done, NULL);
+    int status = trunk_path ? open_trunk(s, trunk_path, err) : 0;
+    if (!status)
+        status = k3_sums_open(&s->sums, ix, sums_path, err);
+    if (!status)
+        status = k3_order_new(&s->order, s->c, 0, plan->layers, true, s->plan.tile_bytes, err);
+    if (status)
+        goto fail;
+    s->base.order = s->order;
+    s->ahead_pass = 1; /* reading starts before the first pass is begun */
+    s->capacity = plan->ring + plan->depth;
+    s->slot_bytes = k3_direct_room(s->order->largest);
+    s->ring_bytes = plan->ring * s->slot_bytes;
+    s->ring_mem = k3_big_alloc(s->ring_bytes, plan->huge);
+    s->slot_used = calloc(plan->ring, sizeof *s->slot_used);
+    s->pin = calloc(s->order->ntiles, sizeof *s->pin);
+    s->entry = calloc(s->capacity, sizeof *s->entry);
+    s->shard = calloc(k3_index_shards(ix), sizeof *s->shard);
+    s->thread = calloc(plan->depth, sizeof *s->thread);
+    if (!s->ring_mem || !s->slot_used || !s->pin || !s->entry || !s->shard || !s->thread) {
+        status = k3_fail(err, K3_ESYS, "out of memory for a ring of %" PRIu64 " bytes", s->ring_bytes);
+        goto fail;
+    }
+    if ((status = choose_pins(s, err)) || (status = experts_init(s, err)) || (status = start_readers(s, err)))
+        goto fail;
+    *out = s;
+    return 0;
+fail:
+    stream_close(&s->base);
+    return status;
+}

@@ -1,0 +1,144 @@
+/* streamer.h - the fast weight source: reader threads keep several direct reads
+ * in flight into a ring of tiles and into expert slots, while the caller
+ * computes. Private to k3-decode; the rest of the program sees a k3_source. */
+#ifndef STREAMER_H
+#define STREAMER_H
+
+#include "k3_direct.h"
+#include "k3_source.h"
+#include "k3_trace.h"
+#include "k3_trunk.h"
+
+#include <pthread.h>
+
+/* How much of what; made by the planner. */
+struct stream_plan {
+    uint64_t layers;         /* run layers [0, layers) */
+    uint64_t tile_bytes;     /* without a trunk file, which has its own */
+    uint32_t ring;           /* tile buffers, >= 2 */
+    uint32_t depth;          /* reader threads */
+    uint64_t pin_bytes;      /* for tiles that stay */
+    uint32_t expert_slots;   /* cached experts */
+    uint32_t transit;        /* buffers for experts that pass through, >= 1 */
+    int policy;              /* K3_POLICY_* */
+    bool direct, huge;
+    uint32_t slow_us;        /* every read waits this long first: for tests */
+};
+
+enum job_state { JOB_FREE, JOB_QUEUED, JOB_READING, JOB_READY, JOB_FAILED };
+
+/* A tile on its way: in a ring buffer, or in the pinned arena for good. */
+struct entry {
+    enum job_state state;
+    uint32_t tile;
+    int32_t slot;            /* ring buffer, -1 for a pinned tile */
+    uint8_t *buf;
+    const uint8_t *data;     /* first piece */
+};
+
+struct pinned {
+    uint8_t *buf;            /* NULL: not pinned */
+    const uint8_t *data;     /* NULL: not loaded yet */
+    bool asked;              /* its one read has been started */
+};
+
+/* An expert of the batch at hand. */
+struct expert_job {
+    enum job_state state;
+    bool given;
+    uint16_t number;
+    int32_t slot;            /* cache slot, -1: passes through */
+    int32_t transit;         /* transit buffer while it passes through */
+    uint64_t place;          /* shard and offset, for sorting */
+    uint64_t arrival;
+    const uint8_t *part[K3_PARTS];
+};
+
+struct expert_slot {
+    int32_t layer;           /* owner, -1 while empty */
+    uint16_t number;
+    const uint8_t *part[K3_PARTS];
+};
+
+struct streamer {
+    k3_source base;
+    const k3_index *ix;
+    const k3_config *c;
+    k3_trunk *trunk;         /* NULL: tiles come from the shards */
+    k3_sums *sums;           /* NULL: nothing to check shards with */
+    struct stream_plan plan;
+    k3_order *order;
+    k3_direct *shard;        /* [shards], opened when first used */
+    k3_direct trunk_file;
+    bool said_fallback;
+
+    pthread_mutex_t lock;
+    pthread_cond_t work, done;
+    pthread_t *thread;
+    uint32_t nthreads;
+    bool stop;
+    k3_err failure;          /* the first failed read of a tile */
+    k3_err expert_failure;
+
+    /* tiles */
+    uint8_t *ring_mem, *pin_mem;
+    uint64_t ring_bytes, slot_bytes, pin_mem_bytes;
+    bool *slot_used;         /* [ring] */
+    struct pinned *pin;      /* [tiles] */
+    struct entry *entry;     /* [capacity] circular, in order of use */
+    uint32_t capacity, first_entry, nentries;
+    uint32_t ahead_tile;     /* next tile to start reading */
+    uint64_t ahead_pass;     /* of pass number (1 = first) */
+    uint64_t pass;           /* passes begun */
+    bool head, more;         /* this pass has a head; another follows */
+    uint32_t tile, piece;    /* what next() gives next; piece within the tile */
+    bool open;               /* a piece is held */
+
+    /* experts */
+    k3_policy *policy;
+    uint8_t *slot_mem, *transit_mem;
+    uint64_t expert_room;    /* bytes of one slot */
+    struct expert_slot *slot;
+    bool *transit_used;
+    struct expert_job *job;  /* [experts] */
+    size_t njobs, next_job, ntaken;
+    bool ascending;
+    int job_layer;
+    uint64_t arrivals;
+    int32_t *ask, *slot_of;  /* [experts], for the policy */
+    uint8_t *hit;
+
+    /* seconds the caller waited, and in which at least one read was in flight */
+    double wait_trunk, wait_experts, busy, busy_since;
+    uint32_t in_flight;
+    uint64_t evictions, pinned_bytes;
+};
+
+int streamer_open(struct streamer **s, const k3_index *ix, const char *trunk_path, const char *sums_path,
+                  const struct stream_plan *plan, k3_err *err);
+
+/* Memory of one expert slot. */
+uint64_t streamer_expert_room(const k3_index *ix);
+/* Bytes read ahead that no pass has used. */
+uint64_t streamer_unused(struct streamer *s);
+
+/* ---- reading.c: one tile or expert from storage, in a reader thread ---- */
+/* bounce is this thread's buffer for small pieces. */
+int read_tile(struct streamer *s, uint32_t tile, uint8_t *buf, uint8_t *bounce, const uint8_t **data, k3_err *err);
+int read_expert(struct streamer *s, int layer, uint16_t number, uint8_t *buf, const uint8_t *part[K3_PARTS], k3_err *err);
+uint64_t reading_bounce_bytes(const struct streamer *s);
+/* Room that a tile needs in memory, alignment included. */
+uint64_t reading_tile_room(const struct streamer *s, const k3_tile *t);
+int reading_shard(struct streamer *s, uint32_t shard, k3_direct **d, k3_err *err);
+
+/* ---- experts.c: the slots and the batch at hand; callers hold the lock ---- */
+int experts_init(struct streamer *s, k3_err *err);
+void experts_free(struct streamer *s);
+/* A job that can be read now, marked JOB_READING, or NULL. */
+struct expert_job *experts_pick(struct streamer *s, uint8_t **buf);
+void experts_arrived(struct streamer *s, struct expert_job *j, int status, const k3_err *why);
+int experts_want(k3_source *, int layer, const uint16_t *experts, size_t n, bool ascending, k3_err *err);
+int experts_take(k3_source *, k3_expert *out, k3_err *err);
+void experts_release(k3_source *, k3_expert *e);
+
+#endif

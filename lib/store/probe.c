@@ -1,0 +1,85 @@
+/* Random direct reads against the clock. */
+#include "k3_probe.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+struct probe {
+    const k3_direct *file;
+    uint64_t size, places, seed;
+    double until;
+    uint64_t reads;
+    int status;
+    k3_err err;
+};
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static void *probe_reader(void *arg)
+{
+    struct probe *p = arg;
+    void *buf = k3_big_alloc(k3_direct_room(p->size), false);
+    const void *data;
+    if (!buf)
+        p->status = k3_fail(&p->err, K3_ESYS, "out of memory for a read of %" PRIu64 " bytes", p->size);
+    while (!p->status && k3_now() < p->until) {
+        uint64_t at = next_random(&p->seed) % p->places * K3_DIRECT_ALIGN;
+        p->status = k3_direct_read(p->file, buf, at, p->size, &data, &p->err);
+        p->reads++;
+    }
+    k3_big_free(buf, k3_direct_room(p->size));
+    return NULL;
+}
+
+int k3_probe_file(k3_probe *result, const char *path, uint64_t size, uint32_t depth, double seconds, k3_err *err)
+{
+    k3_direct file;
+    struct stat st;
+    bool fallback;
+    int status = k3_direct_open(&file, path, false, &fallback, err);
+    if (status)
+        return status;
+    struct probe *p = calloc(depth, sizeof *p);
+    pthread_t *thread = calloc(depth, sizeof *thread);
+    uint32_t started = 0;
+    double t0 = k3_now();
+    if (!p || !thread)
+        status = k3_fail(err, K3_ESYS, "out of memory");
+    else if (fstat(file.plain_fd, &st))
+        status = k3_fail_errno(err, path, "cannot stat");
+    else if ((uint64_t)st.st_size < size || !size)
+        status = k3_fail(err, K3_EDATA, "%s: %lld bytes are too few to probe with reads of %" PRIu64, path,
+                         (long long)st.st_size, size);
+    while (!status && started < depth) {
+        uint64_t places = ((uint64_t)st.st_size - size) / K3_DIRECT_ALIGN + 1;
+        p[started] = (struct probe){.file = &file, .size = size, .places = places,
+                                    .seed = UINT64_C(0x9e3779b97f4a7c15) * (started + 1), .until = t0 + seconds};
+        if (pthread_create(&thread[started], NULL, probe_reader, &p[started]))
+            status = k3_fail(err, K3_ESYS, "cannot start reader %" PRIu32, started + 1);
+        else
+            started++;
+    }
+    *result = (k3_probe){.direct = !fallback};
+    for (uint32_t i = 0; i < started; i++) {
+        pthread_join(thread[i], NULL);
+        result->reads += p[i].reads;
+        if (p[i].status && !status) {
+            status = p[i].status;
+            *err = p[i].err;
+        }
+    }
+    result->seconds = k3_now() - t0;
+    result->bytes = result->reads * size;
+    free(p);
+    free(thread);
+    k3_direct_close(&file);
+    return status;
+}

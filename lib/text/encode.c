@@ -5,9 +5,11 @@
 
 #define PART (1u << 16) /* bytes taken in at once */
 #define HOT_BITS 15
+#define HOT_BYTES 15
 #define HOT_IDS 3
+#define AHEAD 64 /* pieces split before the first of them is looked up */
 
-/* A piece of at most 15 bytes and its ids. */
+/* A piece of at most HOT_BYTES bytes and its ids. Two share a cache line, the one used last first. */
 struct hot {
     uint64_t lo, hi; /* short_key; 0 0 is free */
     uint32_t n, id[HOT_IDS];
@@ -16,7 +18,8 @@ struct hot {
 struct k3_encoder {
     const k3_vocab *v;
     bool special;
-    struct hot *hot;    /* [1 << HOT_BITS] */
+    struct hot (*hot)[2]; /* [1 << HOT_BITS], aligned to cache lines, in hot_block */
+    void *hot_block;
     k3_merger *merger;
     k3_piece_fn on_piece;
     void *piece_arg;
@@ -33,11 +36,13 @@ int k3_encoder_new(k3_encoder **encoder, const k3_vocab *v, bool special, k3_err
         return k3_fail(err, K3_ESYS, "out of memory for the encoder");
     e->v = v;
     e->special = special;
-    e->hot = calloc((size_t)1 << HOT_BITS, sizeof *e->hot);
-    if (!e->hot || k3_merger_new(&e->merger, v, err)) {
+    /* calloc: a short text touches few of its pages */
+    e->hot_block = calloc(((size_t)1 << HOT_BITS) + 1, sizeof *e->hot);
+    if (!e->hot_block || k3_merger_new(&e->merger, v, err)) {
         k3_encoder_free(e);
         return k3_fail(err, K3_ESYS, "out of memory for the encoder");
     }
+    e->hot = (void *)((uintptr_t)e->hot_block + sizeof *e->hot - (uintptr_t)e->hot_block % sizeof *e->hot);
     *encoder = e;
     return 0;
 }
@@ -46,7 +51,7 @@ void k3_encoder_free(k3_encoder *e)
 {
     if (!e)
         return;
-    free(e->hot);
+    free(e->hot_block);
     k3_merger_free(e->merger);
     k3_bytes_free(&e->text);
     free(e);
@@ -58,30 +63,57 @@ void k3_encoder_on_piece(k3_encoder *e, k3_piece_fn fn, void *arg)
     e->piece_arg = arg;
 }
 
-/* Ids of one piece into out; 0 only if memory ran out. */
-static size_t encode_token(k3_encoder *e, const uint8_t *s, size_t n, uint64_t hash, uint32_t *out)
+/* Ids of a piece that the cache does not have, into out; 0 only if memory ran out. */
+static size_t encode_anew(k3_encoder *e, const uint8_t *s, size_t n, uint64_t hash, uint32_t *out)
 {
     if (n <= e->v->longest && (*out = k3_token_find(e->v, s, n, hash)) != NO_ID)
         return 1;
     return k3_merge(e->merger, s, n, out);
 }
 
-static inline size_t encode_piece(k3_encoder *e, const uint8_t *s, size_t n, uint32_t *out)
+/* A piece that waits for its ids; the cache line it will look at is on its way. */
+struct waiting {
+    const uint8_t *s;
+    size_t n;
+    uint64_t lo, hi, hash;
+};
+
+static inline const uint8_t *look_ahead(k3_encoder *e, const uint8_t *p, const uint8_t *end, struct waiting *w)
 {
-    uint64_t lo, hi;
-    if (n > 15)
-        return encode_token(e, s, n, n <= e->v->longest ? k3_token_hash(s, n) : 0, out);
-    short_key(s, n, &lo, &hi);
-    const uint64_t hash = short_hash(lo, hi);
-    struct hot *h = &e->hot[hash >> (64 - HOT_BITS)];
-    if (h->lo == lo && h->hi == hi) {
-        memcpy(out, h->id, sizeof h->id);
-        return h->n;
+    const uint8_t *next = k3_split_next(p, end);
+    w->s = p;
+    w->n = (size_t)(next - p);
+    if (w->n <= HOT_BYTES) {
+        short_key(p, w->n, &w->lo, &w->hi);
+        w->hash = short_hash(w->lo, w->hi);
+        __builtin_prefetch(e->hot[w->hash >> (64 - HOT_BITS)]);
+    } else if (w->n <= e->v->longest) {
+        w->hash = k3_token_hash(p, w->n);
     }
-    const size_t k = encode_token(e, s, n, hash, out);
+    return next;
+}
+
+static inline size_t encode_piece(k3_encoder *e, const struct waiting *w, uint32_t *out)
+{
+    if (w->n > HOT_BYTES)
+        return encode_anew(e, w->s, w->n, w->hash, out);
+    struct hot *const way = e->hot[w->hash >> (64 - HOT_BITS)];
+    if (way[0].lo == w->lo && way[0].hi == w->hi) {
+        memcpy(out, way[0].id, sizeof way[0].id);
+        return way[0].n;
+    }
+    const struct hot older = way[0];
+    if (way[1].lo == w->lo && way[1].hi == w->hi) {
+        memcpy(out, way[1].id, sizeof way[1].id);
+        way[0] = way[1];
+        way[1] = older;
+        return way[0].n;
+    }
+    const size_t k = encode_anew(e, w->s, w->n, w->hash, out);
     if (k && k <= HOT_IDS) {
-        *h = (struct hot){.lo = lo, .hi = hi, .n = (uint32_t)k};
-        memcpy(h->id, out, k * sizeof *out);
+        way[1] = older;
+        way[0] = (struct hot){.lo = w->lo, .hi = w->hi, .n = (uint32_t)k};
+        memcpy(way[0].id, out, k * sizeof *out);
     }
     return k;
 }
@@ -89,20 +121,22 @@ static inline size_t encode_piece(k3_encoder *e, const uint8_t *s, size_t n, uin
 /* Text without specials, [s, end), where *end may be overwritten for a while. */
 static int encode_plain(k3_encoder *e, uint8_t *s, uint8_t *end, k3_ids *out, k3_err *err)
 {
+    struct waiting w[AHEAD];
     const uint8_t saved = *end;
     int status = 0;
     *end = 0xFF; /* belongs to no class, so no run needs to look for the end */
-    for (const uint8_t *p = s; p < end;) {
-        const uint8_t *next = k3_split_next(p, end);
-        const size_t n = encode_piece(e, p, (size_t)(next - p), out->id + out->n);
-        if (!n) {
-            status = k3_fail(err, K3_ESYS, "out of memory for a piece of %zu bytes", (size_t)(next - p));
-            break;
+    for (const uint8_t *p = s; p < end && !status;) {
+        size_t n = 0;
+        while (n < AHEAD && p < end)
+            p = look_ahead(e, p, end, &w[n++]);
+        for (size_t i = 0; i < n && !status; i++) {
+            const size_t k = encode_piece(e, &w[i], out->id + out->n);
+            if (!k)
+                status = k3_fail(err, K3_ESYS, "out of memory for a piece of %zu bytes", w[i].n);
+            else if (e->on_piece)
+                e->on_piece(e->piece_arg, (const char *)w[i].s, w[i].n, out->id + out->n, k);
+            out->n += k;
         }
-        if (e->on_piece)
-            e->on_piece(e->piece_arg, (const char *)p, (size_t)(next - p), out->id + out->n, n);
-        out->n += n;
-        p = next;
     }
     *end = saved;
     return status;

@@ -6,6 +6,10 @@
  * A byte that is no part of well-formed UTF-8 has no class and is a piece of its own. */
 #include "text.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #define S CLASS_SPACE
 #define W CLASS_LEAD
 #define WS (CLASS_SPACE | CLASS_LEAD)
@@ -88,6 +92,24 @@ static inline unsigned class_at(const uint8_t *p, unsigned *n)
     return *p < 0x80 ? ascii[*p] : wide_class(p, n);
 }
 
+/* End of the run of a..z at p, 16 bytes at a time: words differ too much in length for a branch per byte. */
+static inline const uint8_t *lower_run(const uint8_t *p)
+{
+#ifdef __SSE2__
+    for (;; p += 16) {
+        const __m128i v = _mm_loadu_si128((const __m128i *)p);
+        const __m128i in = _mm_and_si128(_mm_cmpgt_epi8(v, _mm_set1_epi8('a' - 1)), _mm_cmplt_epi8(v, _mm_set1_epi8('z' + 1)));
+        const unsigned out = (unsigned)_mm_movemask_epi8(in) ^ 0xFFFF;
+        if (out)
+            return p + __builtin_ctz(out);
+    }
+#else
+    while (*p >= 'a' && *p <= 'z')
+        p++;
+    return p;
+#endif
+}
+
 /* End of the run of characters that have a class in `set`. */
 static inline const uint8_t *run_of(const uint8_t *p, unsigned set)
 {
@@ -158,8 +180,12 @@ static const uint8_t *spaces(const uint8_t *p, const uint8_t *end)
 
 const uint8_t *k3_split_next(const uint8_t *p, const uint8_t *end)
 {
+    /* most pieces by far: a lower-case ASCII word, perhaps behind a blank */
+    const uint8_t *e = p + (*p == ' '), *const first = e;
+    e = lower_run(e);
+    if (e > first && *e < 0x80 && *e != '\'')
+        return e;
     unsigned n, c = class_at(p, &n);
-    const uint8_t *e;
     if (c & CLASS_HAN)
         return run_of(p + n, CLASS_HAN);
     if ((e = word(p, c & CLASS_LEAD ? p + n : p, c)))

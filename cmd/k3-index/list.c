@@ -48,7 +48,7 @@ int index_ls(const index_opts *o, k3_err *err)
         return status;
     if (o->json)
         putchar('[');
-    for (uint64_t i = 0, n = k3_index_count(ix); i < n && !ferror(stdout); i++) {
+    for (uint64_t i = 0, n = k3_index_count(ix); i < n && !status; i++) {
         k3_index_entry(ix, i, &e);
         if (!matches(o->operand, e.name))
             continue;
@@ -57,15 +57,19 @@ int index_ls(const index_opts *o, k3_err *err)
         } else {
             json_t *v = entry_json(ix, &e);
             char *text = v ? json_dumps(v, JSON_COMPACT) : NULL; /* json_dumpf writes character by character */
-            printf(found ? ",\n%s" : "\n%s", text ? text : "null");
+            if (!text)
+                status = k3_fail(err, K3_ESYS, "out of memory for the JSON output");
+            printf(found ? ",\n%s" : "\n%s", text ? text : "");
             free(text);
             json_decref(v);
         }
+        if (ferror(stdout))
+            status = k3_fail_write(err, "standard output");
         found++;
     }
-    if (o->json)
+    if (o->json && !status)
         puts(found ? "\n]" : "]");
-    if (!found && o->operand)
+    if (!found && !status && o->operand)
         status = k3_fail(err, K3_EDATA, "%s: no tensor matches \"%s\"", o->model, o->operand);
     k3_index_close(ix);
     return status;

@@ -20,15 +20,18 @@ static const k3_opt table[] = {
 };
 
 static const char usage[] =
-    "usage: k3-index MODEL                      the same as: k3-index build -m MODEL\n"
-    "       k3-index build  [-m MODEL]          read all headers, write MODEL/k3.index\n"
-    "       k3-index ls     [-m MODEL] [PATTERN]  name, dtype, shape, bytes, shard, offset\n"
-    "       k3-index show   [-m MODEL] NAME     one tensor and its first values\n"
-    "       k3-index cat    [-m MODEL] [--decode] NAME >x.npy\n"
-    "       k3-index census [-m MODEL]          bytes, counts and parameters by class\n"
-    "       k3-index check  [-m MODEL] [--sizes FILE]  fast: present, whole, unchanged\n"
-    "       k3-index verify [-m MODEL] [--write-sums]  full read: values and checksums\n"
-    "       k3-index config [-m MODEL]          what was understood of config.json\n";
+    "usage: k3-index MODEL\n"
+    "       k3-index VERB [-m MODEL] [options] [operand]\n"
+    "\n"
+    "Index a checkpoint's shards, look inside them, check them. Verbs:\n"
+    "  build         read and check all headers, write MODEL/k3.index (the same as k3-index MODEL)\n"
+    "  ls [PATTERN]  name, dtype, shape, bytes, shard and offset of all tensors or of some\n"
+    "  show NAME     one tensor and its first values\n"
+    "  cat NAME      one tensor as .npy on standard output\n"
+    "  census        bytes, counts and parameters by class\n"
+    "  check         fast: every shard present, whole and unchanged; all problems are named\n"
+    "  verify        read every byte: odd values, padding, checksums\n"
+    "  config        what was understood of config.json\n";
 
 /* Bits of the options that were given, to be checked against the verb. */
 #define BIT(id) (1u << (id))
@@ -78,8 +81,10 @@ static int take_operands(k3_args *a, const struct verb **verb, index_opts *o, k3
     *verb = find_verb(a->operands[0]);
     if (*verb)
         at = 1;
-    else
+    else if (a->noperands == 1)
         *verb = &verbs[0];
+    else
+        return k3_fail(err, K3_EUSAGE, "%s: unknown verb; try --help", a->operands[0]);
     const char *operand = at < a->noperands ? a->operands[at++] : NULL;
     if (at < a->noperands)
         return k3_fail(err, K3_EUSAGE, "%s: one operand too many; try --help", a->operands[at]);

@@ -366,7 +366,8 @@ static int report(struct verify *v, const index_opts *o, k3_err *err)
     for (size_t i = 0; i < n; i++)
         worst = list[i].status == K3_ESYS ? K3_ESYS : worst;
     if (!status && worst)
-        status = k3_fail(err, worst, "%s: %zu%s problem%s", o->model, n, n == PROBLEMS_MAX ? " or more" : "", n == 1 ? "" : "s");
+        status = k3_fail(err, worst, "%s: %zu%s problem%s%s", o->model, n, n == PROBLEMS_MAX ? " or more" : "",
+                         n == 1 ? "" : "s", o->write_sums && !v->written ? "; no checksums written" : "");
     free(list);
     return status;
 }

@@ -23,15 +23,37 @@ static void file_free(k3_file *f)
     free(f);
 }
 
+/* The descriptor that /dev/stdout, /dev/fd/N or a link to one of them stands for, or -1.
+ * Such a name may lead to a regular file, and is still not one that a rename could replace. */
+static int named_descriptor(const char *path)
+{
+    char name[4096], target[4096];
+    snprintf(name, sizeof name, "%s", path);
+    for (int links = 0; links < 8; links++) {
+        int fd, end = 0;
+        if ((sscanf(name, "/dev/fd/%d%n", &fd, &end) == 1 || sscanf(name, "/proc/self/fd/%d%n", &fd, &end) == 1) && !name[end])
+            return fd;
+        ssize_t n = readlink(name, target, sizeof target - 1);
+        if (n < 0)
+            return -1;
+        memcpy(name, target, (size_t)n);
+        name[n] = 0;
+    }
+    return -1;
+}
+
 int k3_file_create(k3_file **out, const char *path, k3_err *err)
 {
     struct stat st;
+    int given = named_descriptor(path);
     int fd;
     *out = NULL;
     k3_file *f = calloc(1, sizeof *f);
     if (!f || !(f->path = strdup(path)))
         goto no_memory;
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+    if (given >= 0) {
+        fd = fcntl(given, F_DUPFD_CLOEXEC, 0);
+    } else if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
         fd = open(path, O_WRONLY | O_CLOEXEC);
     } else {
         if (asprintf(&f->temp, "%s.%ld.tmp", path, (long)getpid()) < 0)

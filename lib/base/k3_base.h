@@ -153,8 +153,9 @@ void k3_print_version(void);
 typedef struct k3_file k3_file;
 
 /* Opens a temporary beside `path` for writing; the name `path` appears at
- * commit only. A target that exists and is no regular file (a pipe,
- * /dev/full) is written directly. K3_ESYS names the path. */
+ * commit only. A target that exists and is no regular file (a pipe, /dev/full),
+ * or that names an open descriptor (/dev/stdout, /dev/fd/3), is written directly.
+ * K3_ESYS names the path. */
 int k3_file_create(k3_file **file, const char *path, k3_err *err);
 FILE *k3_file_stream(k3_file *file);        /* buffered, owned by the k3_file */
 bool k3_file_is_direct(const k3_file *file); /* written directly: may not be seekable */

@@ -112,8 +112,12 @@ int k3_file_commit(k3_file **file, k3_err *err)
     k3_file *f = *file;
     int status = 0;
     *file = NULL;
-    if (fflush(f->stream) || ferror(f->stream) || (f->temp && fsync(fileno(f->stream))))
+    errno = 0;
+    if (fflush(f->stream) || ferror(f->stream) || (f->temp && fsync(fileno(f->stream)))) {
+        if (!errno)
+            errno = EIO; /* the write that failed lies back; its reason is gone */
         status = k3_fail_write(err, f->path);
+    }
     if (fclose(f->stream) && !status)
         status = k3_fail_write(err, f->path);
     if (f->temp && !status)

@@ -58,6 +58,10 @@ $(BIN)/$(1): $(patsubst %.c,$(BUILD)/%.o,$(wildcard cmd/$(1)/*.c)) $(LIB)
 endef
 $(foreach t,$(TOOLS),$(eval $(call program,$(t))))
 
+# Simulations of several policies and sizes run side by side; no other program uses OpenMP.
+$(BUILD)/cmd/k3-trace/%.o: K3_CFLAGS += -fopenmp
+$(BIN)/k3-trace: LDLIBS += -fopenmp
+
 # Unit tests: every tests/unit/*.c goes into one Criterion program.
 UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c))
 $(BUILD)/unit: $(UNIT_OBJ) $(LIB)

@@ -82,6 +82,8 @@ uint64_t k3_curve_hits(k3_curve *curve, uint32_t slots);
 /* Counted requests with stack distance d (the smallest number of slots that hits), 1 <= d <= all
  * experts; 0: those requested for the first time. */
 uint64_t k3_curve_distance(const k3_curve *curve, uint32_t d);
+/* Experts requested so far, in warm-up too. */
+uint32_t k3_curve_distinct(const k3_curve *curve);
 void k3_curve_free(k3_curve *curve);
 
 #endif

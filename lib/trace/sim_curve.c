@@ -322,3 +322,8 @@ uint64_t k3_curve_distance(const k3_curve *c, uint32_t d)
 {
     return d <= c->nids ? c->count[d] : 0;
 }
+
+uint32_t k3_curve_distinct(const k3_curve *c)
+{
+    return c->live;
+}

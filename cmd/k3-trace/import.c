@@ -1,0 +1,269 @@
+/* import: other traces of routing to .k3t. */
+#define _GNU_SOURCE
+#include "steps.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPT_OUT = 1, OPT_FORMAT, OPT_SHAPE, OPT_BYTES, OPT_INCREMENTAL };
+
+static const k3_opt table[] = {
+    {"output", 'o', "FILE", OPT_OUT, "where to write (default: standard output)"},
+    {"format", 'f', "FORMAT", OPT_FORMAT, "pairs: headerless int32 (layer, expert), the default;\ncsv: as k3-trace export writes it; oracle: oracleGeneral"},
+    {"shape", 0, "L,F,E,K", OPT_SHAPE, "layers, first layer with experts, experts, experts a\nposition uses (default: 93,1,896,16)"},
+    {"expert-bytes", 0, "SIZE", OPT_BYTES, "of one expert (default: 17547264)"},
+    {"incremental", 'i', NULL, OPT_INCREMENTAL, "pairs: of steps that run the whole text again, keep the\nnew position only: the true decode steps"},
+    K3_COMMON_OPTS,
+    {0},
+};
+
+static const char usage[] =
+    "usage: k3-trace import [-o FILE] [-f FORMAT] [--shape L,F,E,K] [--expert-bytes SIZE] [-i] [FILE]\n"
+    "\n"
+    "Makes a trace of another program's record of routing.\n";
+
+struct import {
+    const char *out, *format;
+    k3_trace_header header;
+    bool incremental;
+    FILE *from;
+    struct steps steps;
+};
+
+static int32_t le32(const uint8_t *p)
+{
+    return (int32_t)((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
+}
+
+/* Reads records of `size` bytes until the end; *more = false there. */
+static int next_record(struct import *im, uint8_t *buf, size_t size, uint64_t *offset, bool *more, k3_err *err)
+{
+    errno = 0;
+    size_t got = fread(buf, 1, size, im->from);
+    *more = got == size;
+    if (*more) {
+        *offset += size;
+        return 0;
+    }
+    if (ferror(im->from))
+        return k3_fail_errno(err, im->steps.name, "cannot read");
+    if (got)
+        return k3_fail_at(err, K3_EDATA, im->steps.name, NULL, (int64_t)*offset,
+                          "the file is cut off: the last record has %zu of %zu bytes", got, size);
+    return *offset ? 0 : k3_fail(err, K3_EDATA, "%s: the file is empty, not a trace", im->steps.name);
+}
+
+/* The layers of a step ascend, so a lower one starts the next step. */
+static int add_choice(struct steps *s, int layer, int expert, bool new_step, uint64_t offset, k3_err *err)
+{
+    const struct step *t = &s->now;
+    if (t->layers && (new_step || layer < t->layer[t->layers - 1].layer)) {
+        int status = steps_end(s, err);
+        if (status)
+            return status;
+    }
+    return steps_add(s, layer, expert, offset, err);
+}
+
+static int read_pairs(struct import *im, k3_err *err)
+{
+    uint8_t buf[8];
+    uint64_t offset = 0;
+    bool more;
+    int status;
+    while (!(status = next_record(im, buf, sizeof buf, &offset, &more, err)) && more) {
+        if (offset == 8 && !memcmp(buf, "\211K3T\r\n\032\n", 8))
+            return k3_fail(err, K3_EDATA, "%s: is a .k3t trace already", im->steps.name);
+        if ((status = add_choice(&im->steps, le32(buf), le32(buf + 4), false, offset - 8, err)))
+            return status;
+    }
+    return status;
+}
+
+static int read_oracle(struct import *im, k3_err *err)
+{
+    const k3_shape *s = &im->header.shape;
+    uint8_t buf[24];
+    uint64_t offset = 0;
+    uint32_t time = 0;
+    bool more;
+    int status;
+    while (!(status = next_record(im, buf, sizeof buf, &offset, &more, err)) && more) {
+        uint64_t id = (uint32_t)le32(buf + 4) | (uint64_t)(uint32_t)le32(buf + 8) << 32;
+        if (id >= (uint64_t)s->layers * (uint64_t)s->experts)
+            return k3_fail_at(err, K3_EDATA, im->steps.name, NULL, (int64_t)offset - 20,
+                              "object %" PRIu64 " is no layer * %d + expert of %d layers; see --shape", id, s->experts, s->layers);
+        bool new_step = offset > 24 && (uint32_t)le32(buf) != time;
+        time = (uint32_t)le32(buf);
+        if ((status = add_choice(&im->steps, (int)(id / (uint64_t)s->experts), (int)(id % (uint64_t)s->experts), new_step,
+                                 offset - 24, err)))
+            return status;
+    }
+    return status;
+}
+
+/* step,sequence,position,phase,layer,rank,expert */
+static int parse_line(char *line, const char *what, uint64_t v[7], k3_err *err)
+{
+    const char *list = line;
+    char item[64];
+    int n = 0;
+    while (n < 7 && next_item(&list, item, sizeof item)) {
+        int phase = n == 3 ? k3_phase(item) : 0;
+        if (phase < 0)
+            return k3_fail(err, K3_EDATA, "%s: \"%s\" is none of prefill, decode and draft", what, item);
+        v[n] = (uint64_t)phase;
+        if (n != 3 && k3_num_u64(item, what, 0, INT64_MAX, &v[n], err))
+            return err->status = K3_EDATA;
+        n++;
+    }
+    return n == 7 ? 0 : k3_fail(err, K3_EDATA, "%s: has %d of 7 columns", what, n);
+}
+
+static int add_line(struct import *im, const uint64_t v[7], uint64_t line, k3_err *err)
+{
+    struct steps *s = &im->steps;
+    static const char *const names[] = {"step", "sequence", "position", "", "layer", "", "expert"};
+    for (int i = 0; i < 7; i++)
+        if (i != 2 && v[i] > UINT32_MAX / 2)
+            return k3_fail(err, K3_EDATA, "%s: line %" PRIu64 ": %s %" PRIu64 " is too large", s->name, line, names[i], v[i]);
+    const k3_trace_row row = {.sequence = (uint32_t)v[1], .position = v[2], .phase = (uint32_t)v[3]};
+    bool first_layer = !s->now.layers || (s->now.layers == 1 && s->now.layer[0].layer == (int)v[4]);
+    const k3_trace_row *last = s->now.rows ? &s->now.row[s->now.rows - 1] : NULL;
+    if (first_layer && (!last || v[5] == 0 || last->sequence != row.sequence || last->position != row.position)) {
+        int status = steps_row(s, &row, err);
+        if (status)
+            return status;
+    }
+    return steps_add(s, (int)v[4], (int)v[6], 0, err);
+}
+
+static int read_csv(struct import *im, k3_err *err)
+{
+    char *line = NULL, what[600];
+    size_t room = 0;
+    uint64_t number = 0, step = 0, v[7];
+    int status = 0;
+    while (!status && getline(&line, &room, im->from) >= 0) {
+        line[strcspn(line, "\r\n")] = 0;
+        snprintf(what, sizeof what, "%.500s: line %" PRIu64, im->steps.name, ++number);
+        if (number == 1) {
+            if (strncmp(line, "step,sequence,position,phase,layer,rank,expert", 46))
+                status = k3_fail(err, K3_EDATA, "%s: the columns are not step,sequence,position,phase,layer,rank,expert", what);
+            continue;
+        }
+        status = parse_line(line, what, v, err);
+        if (!status && number > 2 && v[0] != step)
+            status = steps_end(&im->steps, err);
+        step = v[0];
+        if (!status)
+            status = add_line(im, v, number, err);
+        if (status == K3_EDATA && !strstr(err->text, "line "))
+            status = k3_fail(err, K3_EDATA, "%s: %.1000s", what, strstr(err->text, ": ") ? strstr(err->text, ": ") + 2 : err->text);
+    }
+    free(line);
+    if (!status && ferror(im->from))
+        status = k3_fail_errno(err, im->steps.name, "cannot read");
+    if (!status && !number)
+        status = k3_fail(err, K3_EDATA, "%s: the file is empty, not a trace", im->steps.name);
+    return status;
+}
+
+static void tell(const struct import *im)
+{
+    const struct steps *s = &im->steps;
+    uint32_t layers = (uint32_t)(s->shape.layers - s->shape.first);
+    if (s->before.layers < s->layers_seen)
+        k3_note("%s: the last step has %u of %u layers", s->name, s->before.layers, s->layers_seen);
+    else if (s->layers_seen < layers)
+        k3_note("%s: the steps have %u of %u layers", s->name, s->layers_seen, layers);
+    if (s->repeats && !im->incremental)
+        k3_note("%s: re-prefilled: %" PRIu64 " of %" PRIu64 " steps run the whole text again for one new position "
+                "(%" PRIu64 " positions in all); --incremental keeps the true decode steps",
+                s->name, s->repeats, s->count, s->rows_in);
+    else if (s->repeats)
+        k3_note("%s: re-prefilled: kept %" PRIu64 " of %" PRIu64 " positions", s->name, s->rows_out, s->rows_in);
+}
+
+static int convert(struct import *im, k3_err *err)
+{
+    struct steps *s = &im->steps;
+    int (*const read)(struct import *, k3_err *) = !strcmp(im->format, "csv")      ? read_csv
+                                                   : !strcmp(im->format, "oracle") ? read_oracle
+                                                                                   : read_pairs;
+    int status = create_output(im->out, &im->header, &s->w, err);
+    if (!status)
+        status = read(im, err);
+    if (!status)
+        status = steps_end(s, err);
+    if (!status && im->incremental && !s->repeats)
+        status = k3_fail(err, K3_EDATA,
+                         "%s: not re-prefilled: no step repeats the one before and adds a position; import it without --incremental",
+                         s->name);
+    if (!status)
+        status = k3_trace_close(&s->w, err);
+    k3_trace_abort(&s->w);
+    if (!status)
+        tell(im);
+    return status;
+}
+
+static int run(struct import *im, const k3_args *args, k3_err *err)
+{
+    const char *path = args->noperands ? args->operands[0] : "-";
+    if (args->noperands > 1)
+        return k3_fail(err, K3_EUSAGE, "%s: one operand too many; a single file is read", args->operands[1]);
+    if (!args->noperands && isatty(0))
+        return k3_fail(err, K3_EUSAGE, "which file: name it, or - for standard input");
+    if (strcmp(im->format, "pairs") && strcmp(im->format, "csv") && strcmp(im->format, "oracle"))
+        return k3_fail(err, K3_EUSAGE, "--format: \"%s\" is none of pairs, csv and oracle", im->format);
+    if (im->incremental && strcmp(im->format, "pairs"))
+        return k3_fail(err, K3_EUSAGE, "--incremental goes with --format pairs only");
+    bool std = !strcmp(path, "-");
+    im->steps.name = std ? "standard input" : path;
+    im->steps.shape = im->header.shape;
+    im->steps.incremental = im->incremental;
+    const char *base = strrchr(path, '/');
+    snprintf(im->header.source, sizeof im->header.source, "k3-trace import %s%.60s", im->incremental ? "--incremental " : "",
+             std ? "-" : base ? base + 1 : path);
+    for (char *p = im->header.source; *p; p++)
+        if ((unsigned char)*p < 32 || *p == 127)
+            *p = '?';
+    int status = k3_trace_check_header(&im->header, err);
+    if (status)
+        return status;
+    im->from = std ? stdin : fopen(path, "rbe");
+    if (!im->from)
+        return k3_fail_errno(err, path, "cannot open");
+    status = convert(im, err);
+    if (!std)
+        fclose(im->from);
+    steps_free(&im->steps);
+    return status;
+}
+
+int cmd_import(int argc, char **argv, k3_err *err)
+{
+    struct import im = {.out = "-", .format = "pairs",
+                        .header = {.shape = K3_SHAPE_DEFAULT, .expert_bytes = K3_EXPERT_BYTES_DEFAULT, .policy = -1}};
+    k3_args args = {.argc = argc, .argv = argv, .table = table};
+    int id, status = 0;
+    while (!status && (id = k3_opt_next(&args, err)) != K3_OPT_DONE) {
+        if (common_option(id, usage, table, err, &status))
+            return status;
+        if (id == OPT_OUT)
+            im.out = args.value;
+        else if (id == OPT_FORMAT)
+            im.format = args.value;
+        else if (id == OPT_SHAPE)
+            status = parse_shape(args.value, &im.header.shape, err);
+        else if (id == OPT_BYTES)
+            status = k3_num_size(args.value, "--expert-bytes", 1, &im.header.expert_bytes, err);
+        else
+            im.incremental = true;
+    }
+    return status ? status : run(&im, &args, err);
+}

@@ -1,0 +1,233 @@
+/* Runs many policies and sizes over one trace, side by side. Policies that do not
+ * know the future take the trace in pieces, so a pipe of any length fits. */
+#include "simulate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE = 1 << 20 }; /* requests */
+
+uint32_t token_slots(const k3_shape *s)
+{
+    return (uint32_t)(s->layers - s->first) * (uint32_t)s->topk;
+}
+
+/* ---- what to simulate -------------------------------------------------------------- */
+
+int parse_policies(const char *text, struct job *job, k3_err *err)
+{
+    char item[32];
+    job->kinds = 0;
+    if (!strcmp(text, "all")) {
+        for (int kind = 0; kind < K3_SIM_COUNT; kind++)
+            job->kind[job->kinds++] = kind;
+        return 0;
+    }
+    while (next_item(&text, item, sizeof item)) {
+        int kind = k3_sim_kind(item);
+        if (kind < 0)
+            return k3_fail(err, K3_EUSAGE, "--policy: \"%s\" is not known; see k3-trace sim --help", item);
+        for (int i = 0; i < job->kinds; i++)
+            if (job->kind[i] == kind)
+                return k3_fail(err, K3_EUSAGE, "--policy: %s is named twice", item);
+        job->kind[job->kinds++] = kind;
+    }
+    return 0;
+}
+
+static int parse_size(const char *item, const k3_trace_header *h, uint32_t *slots, k3_err *err)
+{
+    uint64_t pool = (uint64_t)(h->shape.layers - h->shape.first) * (uint64_t)h->shape.experts, v;
+    size_t n = strlen(item);
+    char number[64];
+    int status;
+    if (n && item[n - 1] == '%') {
+        double percent;
+        snprintf(number, sizeof number, "%.*s", (int)n - 1, item);
+        status = k3_num_double(number, "--size", 0, 100, &percent, err);
+        v = (uint64_t)(percent / 100 * (double)pool + 1e-9);
+    } else if (n && strspn(item, "0123456789") == n) {
+        status = k3_num_u64(item, "--size", 0, UINT32_MAX, &v, err);
+    } else {
+        status = k3_num_size(item, "--size", 1, &v, err);
+        v /= h->expert_bytes;
+    }
+    *slots = (uint32_t)(v < pool ? v : pool);
+    if (status)
+        return k3_fail(err, K3_EUSAGE, "--size: \"%s\" is neither slots (455), bytes (8G) nor a share of all experts (10%%)", item);
+    return 0;
+}
+
+int parse_sizes(const char *text, const k3_trace_header *h, struct job *job, k3_err *err)
+{
+    char item[64];
+    job->sizes = 0;
+    while (next_item(&text, item, sizeof item)) {
+        if (job->sizes == MAX_SIZES)
+            return k3_fail(err, K3_EUSAGE, "--size: more than %d sizes", MAX_SIZES);
+        int status = parse_size(item, h, &job->slots[job->sizes++], err);
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
+int parse_warmup(const char *text, struct warmup *w, k3_err *err)
+{
+    if (!strcmp(text, "prefill")) {
+        w->prefill = true;
+        return 0;
+    }
+    if (k3_num_u64(text, "--warmup", 0, UINT64_MAX - 1, &w->steps, NULL))
+        return k3_fail(err, K3_EUSAGE, "--warmup: \"%s\" is neither a number of steps nor \"prefill\"", text);
+    return 0;
+}
+
+/* ---- running ------------------------------------------------------------------------ */
+
+struct instance {
+    int kind;
+    uint32_t slots;
+    k3_sim *sim;
+    uint64_t *hits;
+};
+
+struct run {
+    const struct job *job;
+    struct outcome *o;
+    k3_requests q;
+    struct instance *instance; /* all but lru */
+    int instances;
+    bool whole;                /* someone knows the future: the trace is held */
+};
+
+/* Runs one instance over what is in q; those of a whole trace live only as long as this takes. */
+static int run_instance(struct run *run, struct instance *in, k3_err *err)
+{
+    const struct job *job = run->job;
+    int status = 0;
+    if (!in->sim)
+        status = k3_sim_new(&in->sim, in->kind, &run->o->header.shape, in->slots, job->batched, job->seed, err);
+    if (!status)
+        status = k3_sim_run(in->sim, &run->q, err);
+    if (!status)
+        *in->hits = k3_sim_hits(in->sim);
+    if (run->whole || status) {
+        k3_sim_free(in->sim);
+        in->sim = NULL;
+    }
+    return status;
+}
+
+/* Everybody over what is in q. */
+static int run_piece(struct run *run, k3_err *err)
+{
+    int status = 0, threads = run->job->threads;
+    (void)threads; /* without OpenMP */
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (int i = -1; i < run->instances; i++) {
+        k3_err mine = {0};
+        int s = i < 0 ? k3_curve_run(run->o->curve, &run->q, &mine) : run_instance(run, &run->instance[i], &mine);
+        if (s)
+#pragma omp critical
+        {
+            status = s;
+            *err = mine;
+        }
+    }
+    k3_requests_clear(&run->q);
+    return status;
+}
+
+static void count_uses(struct outcome *o, const k3_trace_batch *b)
+{
+    const k3_shape *s = &o->header.shape;
+    uint64_t *uses = o->uses + (size_t)(b->layer - s->first) * (size_t)s->experts;
+    for (int i = 0; i < b->rows * b->k; i++)
+        uses[b->experts[i]]++;
+}
+
+static int read_and_run(struct run *run, k3_trace_reader *r, k3_err *err)
+{
+    const struct warmup *warm = &run->job->warmup;
+    struct outcome *o = run->o;
+    const k3_trace_batch *b;
+    bool counted = false, seen = false;
+    int status;
+    while (!(status = k3_trace_next(r, &b, err)) && b) {
+        if (b->new_step || !seen) {
+            counted = b->step >= warm->steps && !(warm->prefill && b->row[0].phase == K3_PHASE_PREFILL);
+            o->tokens += counted ? (uint64_t)b->rows : 0;
+            seen = true;
+        }
+        if (o->uses)
+            count_uses(o, b);
+        uint64_t before = run->q.n;
+        if ((status = k3_requests_add(&run->q, b, counted, err)))
+            break;
+        o->requests += counted ? run->q.n - before : 0;
+        if (!run->whole && run->q.n >= PIECE && (status = run_piece(run, err)))
+            break;
+        k3_progress(false, "step %llu", (unsigned long long)b->step);
+    }
+    k3_progress_end();
+    return status ? status : run_piece(run, err);
+}
+
+static int set_up(struct run *run, k3_err *err)
+{
+    const struct job *job = run->job;
+    struct outcome *o = run->o;
+    size_t n = (size_t)job->kinds * (size_t)job->sizes;
+    o->hits = calloc(n + 1, sizeof *o->hits);
+    run->instance = calloc(n + 1, sizeof *run->instance);
+    if (job->count_uses)
+        o->uses = calloc((size_t)(o->header.shape.layers - o->header.shape.first) * (size_t)o->header.shape.experts,
+                         sizeof *o->uses);
+    if (!o->hits || !run->instance || (job->count_uses && !o->uses))
+        return k3_fail(err, K3_ESYS, "out of memory for %zu simulations", n);
+    for (int k = 0; k < job->kinds; k++) {
+        run->whole |= k3_sim_knows_future(job->kind[k]);
+        for (int s = 0; s < job->sizes && job->kind[k] != K3_SIM_LRU; s++)
+            run->instance[run->instances++] = (struct instance){
+                .kind = job->kind[k], .slots = job->slots[s], .hits = &o->hits[(size_t)k * (size_t)job->sizes + (size_t)s]};
+    }
+    int status = k3_requests_new(&run->q, &o->header.shape, job->batched, err);
+    return status ? status : k3_curve_new(&o->curve, &o->header.shape, job->batched, err);
+}
+
+int simulate(k3_trace_reader *r, const struct job *job, struct outcome *o, k3_err *err)
+{
+    struct run run = {.job = job, .o = o};
+    *o = (struct outcome){.header = *k3_trace_info(r)};
+    int status = set_up(&run, err);
+    if (!status)
+        status = read_and_run(&run, r, err);
+    for (int i = 0; i < run.instances; i++)
+        k3_sim_free(run.instance[i].sim);
+    free(run.instance);
+    k3_requests_free(&run.q);
+    if (status) {
+        outcome_free(o);
+        return status;
+    }
+    o->choices = k3_trace_count(r).choices;
+    o->steps = k3_trace_count(r).steps;
+    o->first = k3_curve_distance(o->curve, 0);
+    o->distinct = k3_curve_distinct(o->curve);
+    for (int k = 0; k < job->kinds; k++)
+        for (int s = 0; s < job->sizes && job->kind[k] == K3_SIM_LRU; s++)
+            o->hits[(size_t)k * (size_t)job->sizes + (size_t)s] = k3_curve_hits(o->curve, job->slots[s]);
+    return 0;
+}
+
+void outcome_free(struct outcome *o)
+{
+    free(o->hits);
+    free(o->uses);
+    k3_curve_free(o->curve);
+    o->uses = NULL;
+    o->hits = NULL;
+    o->curve = NULL;
+}

@@ -1,0 +1,51 @@
+/* trace.h - what the commands of k3-trace share. */
+#ifndef K3_TRACE_CMD_H
+#define K3_TRACE_CMD_H
+
+#include "k3_sim.h"
+
+/* K3 itself, where a foreign trace does not say. */
+#define K3_SHAPE_DEFAULT ((k3_shape){.layers = 93, .first = 1, .experts = 896, .topk = 16})
+#define K3_EXPERT_BYTES_DEFAULT 17547264
+#define K3_TRUNK_BYTES_DEFAULT 108810000000.0 /* layers 0..92 without experts */
+
+typedef struct command {
+    const char *name, *line; /* one line for the list */
+    int (*run)(int argc, char **argv, k3_err *err);
+} command;
+
+int cmd_info(int argc, char **argv, k3_err *err);
+int cmd_cat(int argc, char **argv, k3_err *err);
+int cmd_hist(int argc, char **argv, k3_err *err);
+int cmd_cut(int argc, char **argv, k3_err *err);
+int cmd_merge(int argc, char **argv, k3_err *err);
+int cmd_import(int argc, char **argv, k3_err *err);
+int cmd_export(int argc, char **argv, k3_err *err);
+int cmd_sim(int argc, char **argv, k3_err *err);
+int cmd_plot(int argc, char **argv, k3_err *err);
+int cmd_synth(int argc, char **argv, k3_err *err);
+int cmd_verify(int argc, char **argv, k3_err *err);
+
+/* What a command's option loop does with the options all have: 0 = not one of
+ * them, 1 = done, the command returns *status. */
+int common_option(int id, const char *usage, const k3_opt *table, const k3_err *err, int *status);
+
+/* Opens the one operand, or standard input without any. */
+int open_operand(const k3_args *args, k3_trace_reader **r, k3_err *err);
+/* Refuses a binary stream to a terminal, then k3_trace_create. */
+int create_output(const char *path, const k3_trace_header *h, k3_trace_writer **w, k3_err *err);
+/* Copies one batch. */
+int copy_batch(k3_trace_writer *w, const k3_trace_batch *b, k3_err *err);
+
+/* The next item of a comma-separated list in buf; false at the end. Empty items are items. */
+bool next_item(const char **list, char *buf, size_t size);
+/* "N" or "A-B" or "A-" */
+int parse_range(const char *text, const char *what, uint64_t *from, uint64_t *to, k3_err *err);
+/* "93,1,896,16": layers, first with experts, experts, experts a position uses. */
+int parse_shape(const char *text, k3_shape *shape, k3_err *err);
+
+/* Seconds and more for a table: the model's name as 8 hex digits and so on. */
+const char *model_text(k3_fingerprint f, char buf[K3_FINGERPRINT_TEXT]);
+bool same_model(const k3_trace_header *a, const k3_trace_header *b);
+
+#endif

@@ -1,0 +1,111 @@
+/* Operands, lists and outputs of the commands. */
+#include "trace.h"
+
+#include <string.h>
+#include <unistd.h>
+
+int common_option(int id, const char *usage, const k3_opt *table, const k3_err *err, int *status)
+{
+    switch (id) {
+    case K3_OPT_HELP:
+        k3_opt_help(stdout, usage, table);
+        *status = 0;
+        return 1;
+    case K3_OPT_VERSION:
+        k3_print_version();
+        *status = 0;
+        return 1;
+    case K3_OPT_BAD:
+        *status = err->status;
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+int open_operand(const k3_args *args, k3_trace_reader **r, k3_err *err)
+{
+    *r = NULL;
+    if (args->noperands > 1)
+        return k3_fail(err, K3_EUSAGE, "%s: one operand too many; a single trace is read", args->operands[1]);
+    if (!args->noperands && isatty(0))
+        return k3_fail(err, K3_EUSAGE, "which trace: name a file, or - for standard input");
+    return k3_trace_open(r, args->noperands ? args->operands[0] : "-", err);
+}
+
+int create_output(const char *path, const k3_trace_header *h, k3_trace_writer **w, k3_err *err)
+{
+    *w = NULL;
+    if (!strcmp(path, "-") && isatty(1))
+        return k3_fail(err, K3_EUSAGE, "a trace is not for a terminal: give -o FILE or redirect the output");
+    return k3_trace_create(w, path, h, false, err);
+}
+
+int copy_batch(k3_trace_writer *w, const k3_trace_batch *b, k3_err *err)
+{
+    int status = b->new_step ? k3_trace_step_rows(w, b->row, b->rows, err) : 0;
+    if (status)
+        return status;
+    return k3_trace_layer(w, b->layer, b->experts, b->rows * b->k, b->weights, b->residency, err);
+}
+
+bool next_item(const char **list, char *buf, size_t size)
+{
+    if (!*list)
+        return false;
+    size_t n = strcspn(*list, ",");
+    snprintf(buf, size, "%.*s", (int)(n < size ? n : size - 1), *list);
+    *list = (*list)[n] ? *list + n + 1 : NULL;
+    return true;
+}
+
+int parse_range(const char *text, const char *what, uint64_t *from, uint64_t *to, k3_err *err)
+{
+    const uint64_t most = UINT64_MAX - 1;
+    const char *dash = strchr(text, '-');
+    char first[32];
+    if (!dash) {
+        int status = k3_num_u64(text, what, 0, most, from, err);
+        *to = *from;
+        return status;
+    }
+    snprintf(first, sizeof first, "%.*s", (int)(dash - text), text);
+    int status = k3_num_u64(first, what, 0, most, from, err);
+    *to = UINT64_MAX;
+    if (!status && dash[1])
+        status = k3_num_u64(dash + 1, what, 0, most, to, err);
+    if (!status && *to < *from)
+        status = k3_fail(err, K3_EUSAGE, "%s: \"%s\" ends before it starts", what, text);
+    return status;
+}
+
+int parse_shape(const char *text, k3_shape *shape, k3_err *err)
+{
+    int *const field[] = {&shape->layers, &shape->first, &shape->experts, &shape->topk};
+    const char *list = text;
+    char item[32];
+    int n = 0;
+    while (next_item(&list, item, sizeof item)) {
+        uint64_t v;
+        if (n == 4 || k3_num_u64(item, "--shape", 0, 65535, &v, err)) {
+            n = 0;
+            break;
+        }
+        *field[n++] = (int)v;
+    }
+    if (n == 4)
+        return 0;
+    return k3_fail(err, K3_EUSAGE,
+                   "--shape: \"%s\" is not LAYERS,FIRST,EXPERTS,TOPK such as 93,1,896,16", text);
+}
+
+const char *model_text(k3_fingerprint f, char buf[K3_FINGERPRINT_TEXT])
+{
+    return f.lo || f.hi ? k3_fingerprint_text(buf, f) : "not known";
+}
+
+bool same_model(const k3_trace_header *a, const k3_trace_header *b)
+{
+    return k3_fingerprint_equal(a->fingerprint, b->fingerprint) && !memcmp(&a->shape, &b->shape, sizeof a->shape) &&
+           a->expert_bytes == b->expert_bytes;
+}

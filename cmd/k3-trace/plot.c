@@ -28,7 +28,7 @@ static const char usage[] =
     "its experts, most used first.\n";
 
 /* Points of the page. */
-enum { WIDTH = 840, LEFT = 64, RIGHT = 700, TOP = 64, CURVES = 340, GAP = 84, ROW = 5, SIZES = 56, BINS = 64 };
+enum { WIDTH = 844, LEFT = 64, RIGHT = 704, TOP = 64, CURVES = 340, GAP = 84, ROW = 5, SIZES = 56, BINS = 64 };
 
 /* Okabe and Ito's palette: told apart with any colour vision, and in print. */
 static const char *const colour[] = {"#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999900", "#000000"};
@@ -194,7 +194,7 @@ static void shade(char *buf, size_t size, double relative)
 static void draw_layer(FILE *to, uint64_t *uses, int experts, double y)
 {
     uint64_t all = 0;
-    double width = (RIGHT - LEFT) / (double)BINS;
+    double width = (RIGHT - LEFT) / (double)BINS; /* whole points: no seams */
     char text[32];
     int used = 0;
     qsort(uses, (size_t)experts, sizeof *uses, descending);
@@ -211,7 +211,7 @@ static void draw_layer(FILE *to, uint64_t *uses, int experts, double y)
             continue;
         shade(text, sizeof text, (double)n / (double)all * experts / (end - from));
         fprintf(to, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n", LEFT + bin * width, y,
-                width + 0.1, ROW, text);
+                width, ROW, text);
     }
     fprintf(to, "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#777\"/>\n", RIGHT + 12, y + 0.5,
             100.0 * used / experts, ROW - 1.0);
@@ -263,7 +263,7 @@ static void draw(const struct plot *p, const struct outcome *o, const struct sca
     char text[160];
     fprintf(p->to,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
-            "font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\" fill=\"#222\">\n"
+            "font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\" fill=\"#222\" shape-rendering=\"geometricPrecision\">\n"
             "<style>polyline{fill:none;stroke-width:2;stroke-linejoin:round} .grid{stroke:#e4e4e4} .axis{stroke:#444} "
             ".mark{stroke:#888;stroke-dasharray:4 4} .note{font-size:11px;fill:#666}</style>\n"
             "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",

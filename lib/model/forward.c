@@ -10,7 +10,7 @@ int k3_pass_begin(k3_model *m, const k3_span *spans, size_t nspans, k3_err *err)
     size_t T = 0;
     for (size_t i = 0; i < nspans; i++) {
         const k3_state *st = spans[i].state;
-        if (st->position + spans[i].n > st->positions)
+        if (st && st->position + spans[i].n > st->positions)
             return k3_fail(err, K3_EDATA, "a sequence of %" PRIu64 " tokens does not fit its state of %" PRIu64 " positions",
                            st->position + spans[i].n, st->positions);
         T += spans[i].n;
@@ -123,7 +123,8 @@ int k3_head(k3_model *m, k3_source *src, uint64_t layers, float *logits, k3_err 
 void k3_pass_end(k3_model *m)
 {
     for (size_t i = 0; i < m->nspans; i++)
-        m->spans[i].state->position += m->spans[i].n;
+        if (m->spans[i].state)
+            m->spans[i].state->position += m->spans[i].n;
 }
 
 int k3_forward(k3_model *m, k3_source *src, const k3_span *spans, size_t nspans, uint64_t layers, bool more,

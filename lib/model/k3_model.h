@@ -32,9 +32,40 @@ uint64_t k3_state_position(const k3_state *state); /* tokens fed so far */
 uint64_t k3_state_bytes(const k3_config *c, uint64_t layers, uint64_t positions, bool spilled);
 /* Bytes of scratch read and written so far; 0 if nothing is spilled. */
 void k3_state_traffic(const k3_state *state, uint64_t *read_bytes, uint64_t *write_bytes);
-/* Writes or reads the state as a byte stream; what k3-layer --state carries. K3_EDATA if it does not fit the config. */
-int k3_state_save(const k3_state *state, FILE *to, const char *name, k3_err *err);
-int k3_state_load(k3_state *state, FILE *from, const char *name, k3_err *err);
+/* ---- the state file, k3-state(5) ---------------------------------------------- */
+
+/* What a state file says of itself. */
+typedef struct k3_state_info {
+    uint32_t version;
+    k3_fingerprint model;
+    uint64_t first, layers;          /* it holds the layers first .. first + layers - 1 */
+    uint64_t kda_layers, mla_layers; /* of those */
+    uint64_t position;               /* tokens fed */
+    uint64_t ids;                    /* ids stored: none, or those fed and any that come next */
+    uint64_t bytes;                  /* of the file */
+} k3_state_info;
+
+/* Writes the layers first .. last of the state to `path`, which appears whole or stays as it was.
+ * ids [nids] are the sequence's: none, or at least as many as were fed (else K3_EUSAGE).
+ * A spilled state must be saved and loaded from layer 0 on, between passes. */
+int k3_state_save(k3_state *state, uint64_t first, k3_fingerprint model, const uint32_t *ids, size_t nids,
+                  const char *path, k3_err *err);
+
+typedef struct k3_state_file k3_state_file;
+
+/* Opens a state file and checks everything but the contents of its sections: nothing it says is
+ * used before it agrees with the size of the file. K3_EDATA: not one, cut, or damaged; K3_ESYS. */
+int k3_state_open(k3_state_file **file, const char *path, k3_err *err);
+void k3_state_close(k3_state_file *file); /* NULL is fine */
+const k3_state_info *k3_state_describe(const k3_state_file *file);
+/* Reads it all and compares the checksums. */
+int k3_state_check(k3_state_file *file, k3_err *err);
+/* The ids, each below `vocab` or K3_EDATA, into ids [info.ids]. */
+int k3_state_ids(k3_state_file *file, uint64_t vocab, uint32_t *ids, k3_err *err);
+/* The layers first .. last of the state, and its position, from the file. K3_EDATA if the file is of another
+ * model or other layers, reaches further than the state has room, or is damaged; the state is
+ * unusable then. */
+int k3_state_load(k3_state *state, uint64_t first, k3_fingerprint model, k3_state_file *file, k3_err *err);
 
 /* ---- the model ---------------------------------------------------------------------- */
 
@@ -75,7 +106,8 @@ int k3_forward(k3_model *m, k3_source *src, const k3_span *spans, size_t nspans,
 
 /* ---- its parts, for k3-layer --------------------------------------------------------- */
 
-/* Starts a pass without embedding: the caller fills the stream and snapshots. */
+/* Starts a pass without embedding: the caller fills the stream and snapshots.
+ * Here a span needs no ids, and no state either where no attention runs. */
 int k3_pass_begin(k3_model *m, const k3_span *spans, size_t nspans, k3_err *err);
 float *k3_stream(k3_model *m);                 /* [tokens][hidden] running sum */
 float *k3_snapshot(k3_model *m, uint64_t i);   /* [tokens][hidden] */

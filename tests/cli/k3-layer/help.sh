@@ -1,0 +1,6 @@
+# Help and version go to stdout, with exit 0, and need no model.
+unset K3_MODEL
+k3-layer --help
+k3-layer -l 0 -h | cmp - <(k3-layer --help)
+k3-layer --version
+k3-layer diff -V

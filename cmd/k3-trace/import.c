@@ -138,7 +138,11 @@ static int add_line(struct import *im, const uint64_t v[7], uint64_t line, k3_er
         if (status)
             return status;
     }
-    return steps_add(s, (int)v[4], (int)v[6], 0, err);
+    k3_err why = {0};
+    int status = steps_add(s, (int)v[4], (int)v[6], UINT64_MAX, &why);
+    if (status) /* "FILE: WHAT": the line goes between */
+        return k3_fail(err, status, "%s: line %" PRIu64 ": %.1000s", s->name, line, why.text + strlen(s->name) + 2);
+    return 0;
 }
 
 static int read_csv(struct import *im, k3_err *err)
@@ -161,8 +165,6 @@ static int read_csv(struct import *im, k3_err *err)
         step = v[0];
         if (!status)
             status = add_line(im, v, number, err);
-        if (status == K3_EDATA && !strstr(err->text, "line "))
-            status = k3_fail(err, K3_EDATA, "%s: %.1000s", what, strstr(err->text, ": ") ? strstr(err->text, ": ") + 2 : err->text);
     }
     free(line);
     if (!status && ferror(im->from))

@@ -196,14 +196,17 @@ static void print_text(const struct info *in, k3_trace_totals t)
            100 * ratio(t.choices - distinct, t.choices), 100 * ratio(in->requested - distinct, in->requested));
     if (h->residency)
         printf("resident     %.2f %% of choices, as recorded\n", 100 * ratio(in->resident, t.choices));
-    printf("reuse        an LRU needs %u slots for its first hit, %u, %u, %u and %u for 25, 50, 75 and 90 %% of all repeats\n",
-           reuse_quantile(in, 0), reuse_quantile(in, 0.25), reuse_quantile(in, 0.5), reuse_quantile(in, 0.75),
-           reuse_quantile(in, 0.9));
+    if (in->requested > distinct)
+        printf("reuse        an LRU needs %u slots for its first hit, %u, %u, %u and %u for 25, 50, 75 and 90 %% of all repeats\n",
+               reuse_quantile(in, 0), reuse_quantile(in, 0.25), reuse_quantile(in, 0.5), reuse_quantile(in, 0.75),
+               reuse_quantile(in, 0.9));
+    else
+        printf("reuse        none: no expert is requested twice\n");
     printf("unique       experts a layer after");
     for (int p = 0; p < in->points; p++)
         if (in->reached[p])
             printf(" %" PRIu64 ": %.1f", in->point[p], ratio(in->unique[p], in->reached[p]));
-    printf("\n");
+    printf(in->points && in->reached[0] ? " positions\n" : " fewer positions than asked for: not known\n");
     if (in->layers)
         print_layers(in);
 }

@@ -1,6 +1,7 @@
 /* merge: several traces of one model as one, each with sequences of its own. */
 #include "trace.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,12 +33,18 @@ static int check(const struct merge *m, const char *first, const char *name, con
     if (!k3_fingerprint_equal(m->first.fingerprint, h->fingerprint))
         return k3_fail(err, K3_EDATA, "%s: is of model %s, %s is of model %s", name, model_text(h->fingerprint, a), first,
                        model_text(m->first.fingerprint, b));
-    if (!same_model(&m->first, h))
-        return k3_fail(err, K3_EDATA, "%s: has %d layers of %d experts, %s has %d of %d, or their sizes differ", name,
-                       h->shape.layers, h->shape.experts, first, m->first.shape.layers, m->first.shape.experts);
-    if (h->weights != m->first.weights || h->residency != m->first.residency)
-        return k3_fail(err, K3_EDATA, "%s: records %s weights and %s residency, %s does not match", name,
-                       h->weights ? "with" : "no", h->residency ? "with" : "no", first);
+    if (memcmp(&m->first.shape, &h->shape, sizeof h->shape))
+        return k3_fail(err, K3_EDATA, "%s: has %d layers of %d experts, %d a position; %s has %d of %d, %d", name,
+                       h->shape.layers, h->shape.experts, h->shape.topk, first, m->first.shape.layers,
+                       m->first.shape.experts, m->first.shape.topk);
+    if (m->first.expert_bytes != h->expert_bytes)
+        return k3_fail(err, K3_EDATA, "%s: has experts of %" PRIu64 " bytes, %s of %" PRIu64, name, h->expert_bytes, first,
+                       m->first.expert_bytes);
+    if (h->weights != m->first.weights || h->residency != m->first.residency) {
+        bool weights = h->weights != m->first.weights, has = weights ? h->weights : h->residency;
+        return k3_fail(err, K3_EDATA, "%s: records %s, %s does not", has ? name : first, weights ? "weights" : "residency",
+                       has ? first : name);
+    }
     return 0;
 }
 

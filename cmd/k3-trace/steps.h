@@ -30,7 +30,7 @@ struct steps {
     uint32_t layers_seen;     /* most in a step */
 };
 
-/* One choice of the current step. */
+/* One choice of the current step; `offset` is its place in the input, UINT64_MAX if that has lines. */
 int steps_add(struct steps *s, int layer, int expert, uint64_t offset, k3_err *err);
 /* Names a row of the current step (in its first layer); without any, rows are told apart by top-k. */
 int steps_row(struct steps *s, const k3_trace_row *row, k3_err *err);

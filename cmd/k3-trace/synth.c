@@ -16,7 +16,7 @@ static const k3_opt table[] = {
     {"prompt", 0, "N", OPT_PROMPT, "positions of one prefill step before them (default: 0)"},
     {"sequences", 0, "N", OPT_SEQUENCES, "texts, one after the other (default: 1)"},
     {"seed", 0, "N", OPT_SEED, "of the random numbers (default: 1)"},
-    {"repeat", 0, "R", OPT_REPEAT, "markov, k3: share of a position's experts that were the\nposition before's (default: 0.5, k3: 0.36)"},
+    {"repeat", 0, "R", OPT_REPEAT, "markov, k3: share of a position's experts that were the\nposition before's (default: 0.5, k3: 0.33)"},
     {"skew", 0, "S", OPT_SKEW, "zipf: exponent (default: 1)"},
     {"discount", 0, "D", OPT_DISCOUNT, "py, markov, k3: 0 to 1, how fast new experts keep coming"},
     {"theta", 0, "T", OPT_THETA, "py, markov, k3: how many come at first"},
@@ -448,8 +448,8 @@ static int complete(struct synth *s, const k3_args *args, unsigned given, k3_err
         [FLAT] = {0},
         [ZIPF] = {.takes = 1u << OPT_SKEW},
         [PY] = {.discount = 0.4, .theta = 13, .takes = 1u << OPT_DISCOUNT | 1u << OPT_THETA},
-        [MARKOV] = {0.5, 0.55, 45, 1u << OPT_DISCOUNT | 1u << OPT_THETA | 1u << OPT_REPEAT},
-        [K3] = {0.36, 0.55, 45, 1u << OPT_DISCOUNT | 1u << OPT_THETA | 1u << OPT_REPEAT},
+        [MARKOV] = {0.5, 0.55, 40, 1u << OPT_DISCOUNT | 1u << OPT_THETA | 1u << OPT_REPEAT},
+        [K3] = {0.33, 0.55, 40, 1u << OPT_DISCOUNT | 1u << OPT_THETA | 1u << OPT_REPEAT},
     };
     static const char *const name[] = {[OPT_REPEAT] = "repeat", [OPT_SKEW] = "skew", [OPT_DISCOUNT] = "discount", [OPT_THETA] = "theta"};
     const char *kind = args->noperands ? args->operands[0] : "k3";

@@ -44,8 +44,7 @@ int parse_range(const char *text, const char *what, uint64_t *from, uint64_t *to
 /* "93,1,896,16": layers, first with experts, experts, experts a position uses. */
 int parse_shape(const char *text, k3_shape *shape, k3_err *err);
 
-/* Seconds and more for a table: the model's name as 8 hex digits and so on. */
+/* The fingerprint in hexadecimal, or "not known". */
 const char *model_text(k3_fingerprint f, char buf[K3_FINGERPRINT_TEXT]);
-bool same_model(const k3_trace_header *a, const k3_trace_header *b);
 
 #endif

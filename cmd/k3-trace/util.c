@@ -103,9 +103,3 @@ const char *model_text(k3_fingerprint f, char buf[K3_FINGERPRINT_TEXT])
 {
     return f.lo || f.hi ? k3_fingerprint_text(buf, f) : "not known";
 }
-
-bool same_model(const k3_trace_header *a, const k3_trace_header *b)
-{
-    return k3_fingerprint_equal(a->fingerprint, b->fingerprint) && !memcmp(&a->shape, &b->shape, sizeof a->shape) &&
-           a->expert_bytes == b->expert_bytes;
-}

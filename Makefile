@@ -68,14 +68,20 @@ $(BUILD)/unit: $(UNIT_OBJ) $(LIB)
 	$(call SAY,LD,$@)
 	$(Q)$(CC) -pthread $(LDFLAGS) $^ -lcriterion $(LDLIBS) -o $@
 
-# Each .c of tests/tools, tests/kernel, tests/bench and tests/fuzz is a small program of its own; mkckpt has parts.
+# Each .c of tests/tools, tests/kernel, tests/bench and tests/fuzz is a small program of its own; mkckpt has parts,
+# and shim_*.so are preloaded to make system calls fail.
+SHIMS   := $(patsubst %.c,$(BUILD)/%.so,$(wildcard tests/tools/shim_*.c))
 MKCKPT  := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/tools/mkckpt_*.c))
-HELPERS := $(filter-out $(MKCKPT:.o=),$(patsubst %.c,$(BUILD)/%,$(wildcard tests/tools/*.c tests/kernel/*.c tests/bench/*.c tests/fuzz/*.c)))
+HELPERS := $(filter-out $(MKCKPT:.o=) $(SHIMS:.so=),$(patsubst %.c,$(BUILD)/%,$(wildcard tests/tools/*.c tests/kernel/*.c tests/bench/*.c tests/fuzz/*.c)))
 $(BUILD)/tests/tools/mkckpt: $(MKCKPT)
 $(HELPERS): $(BUILD)/%: $(BUILD)/%.o $(LIB)
 	$(call SAY,LD,$@)
 	$(Q)$(CC) -pthread $(LDFLAGS) $(filter %.o,$^) $(LIB) $(LDLIBS) -o $@
-helpers: $(HELPERS)
+$(SHIMS): $(BUILD)/%.so: %.c
+	$(call SAY,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(filter-out -fsanitize=%,$(K3_CFLAGS)) -O2 -g -fPIC -shared $< -o $@
+helpers: $(HELPERS) $(SHIMS)
 
 demo:
 	@scripts/setup

@@ -75,6 +75,12 @@ static bool has_experts(const struct plan_input *in, const struct plan *p)
     return in->c->moe_layers && p->stream.layers > in->c->first_moe;
 }
 
+/* All routed experts of the layers that run. */
+static uint64_t pool_of(const struct plan_input *in, const struct plan *p)
+{
+    return has_experts(in, p) ? (p->stream.layers - in->c->first_moe) * in->c->experts : 0;
+}
+
 /* Everything that a plan needs, itemised from its choices. */
 static void itemise(struct plan *p, const struct plan_input *in, const struct order_size *s)
 {
@@ -186,24 +192,25 @@ static void grow(struct plan *p, const struct plan_input *in, const struct order
     itemise(p, in, s);
 }
 
-/* Splits `spare` between pinned tiles and cached experts where it saves most predicted seconds. */
+/* Splits `spare` between pinned tiles and cached experts where it saves most predicted seconds;
+ * of the two, one that was given stays as it is. */
 static void split(struct plan *p, const struct plan_input *in, const struct machine *m, const struct order_size *s, uint64_t spare)
 {
     enum { STEPS = 64 };
-    uint64_t pool = has_experts(in, p) ? (p->stream.layers - in->c->first_moe) * in->c->experts : 0;
-    uint64_t best_pin = 0, best_slots = 0;
+    bool pins = in->o->trunk_bytes == UNSET, cache = in->o->cache_bytes == UNSET && in->expert_room;
+    uint64_t best_pin = p->stream.pin_bytes, best_slots = p->stream.expert_slots;
     double best = INFINITY;
-    for (int i = 0; i <= STEPS; i++) {
+    for (int i = 0; i <= (pins && cache ? STEPS : 0); i++) {
         /* From all in tiles down to none; ties keep the tiles. */
-        uint64_t pin = min64(spare / STEPS * (uint64_t)(STEPS - i) + (i ? 0 : spare % STEPS), s->room);
-        uint64_t slots = in->expert_room ? min64((spare - pin) / in->expert_room, pool) : 0;
+        uint64_t share = pins ? spare / STEPS * (uint64_t)(STEPS - i) + (i ? 0 : spare % STEPS) : 0;
+        uint64_t pin = pins ? min64(share, s->room) : best_pin, left = spare - (pins ? pin : 0);
         p->stream.pin_bytes = pin;
-        p->stream.expert_slots = (uint32_t)slots;
+        p->stream.expert_slots = (uint32_t)(cache ? min64(left / in->expert_room, pool_of(in, p)) : best_slots);
         predict(p, in, m, s);
         if (p->read_seconds < best - 1e-9) {
             best = p->read_seconds;
             best_pin = pin;
-            best_slots = slots;
+            best_slots = p->stream.expert_slots;
         }
     }
     p->stream.pin_bytes = best_pin;
@@ -214,41 +221,57 @@ static void split(struct plan *p, const struct plan_input *in, const struct mach
 static void given_sizes(struct plan *p, const struct plan_input *in, const struct order_size *s)
 {
     const struct options *o = in->o;
-    uint64_t pool = has_experts(in, p) ? (p->stream.layers - in->c->first_moe) * in->c->experts : 0;
     if (o->trunk_bytes != UNSET)
         p->stream.pin_bytes = min64((uint64_t)o->trunk_bytes, s->room);
     if (o->cache_bytes != UNSET && in->expert_room)
-        p->stream.expert_slots = (uint32_t)min64((uint64_t)o->cache_bytes / in->expert_room, pool);
+        p->stream.expert_slots = (uint32_t)min64((uint64_t)o->cache_bytes / in->expert_room, pool_of(in, p));
 }
 
 static const uint64_t tiles[] = {16 * MIB, 8 * MIB, 4 * MIB, 2 * MIB, 1 * MIB, 256 * KIB, 64 * KIB};
 
-/* The first of a list of ever smaller beginnings that fits; false if none does. */
+/* The least plan with that tile size and the sizes that were given; returns its total. */
+static uint64_t start(struct plan *p, const struct plan_input *in, struct order_size *s, uint64_t tile, bool spill)
+{
+    least(p, in, tile, spill);
+    *s = size_order(in->c, p->stream.layers, tile, in->trunk_tile != 0);
+    given_sizes(p, in, s);
+    return total_of(p, in, s);
+}
+
+/* The first of a list of beginnings that fits. If none does, false and the smallest:
+ * the tables of very small tiles can take more than large tiles. */
 static bool find_start(struct plan *p, const struct plan_input *in, struct order_size *s)
 {
-    bool packed = in->trunk_tile != 0;
-    uint64_t only = packed ? in->trunk_tile : in->o->tile;
+    const struct options *o = in->o;
+    uint64_t only = in->trunk_tile ? in->trunk_tile : o->tile, best = UINT64_MAX, best_tile = 0;
     size_t n = only ? 1 : sizeof tiles / sizeof *tiles;
+    bool best_spill = false;
     for (size_t i = 0; i < n; i++)
-        for (int spill = in->o->spill == 1; spill <= (in->o->spill != 0); spill++) {
-            least(p, in, only ? only : tiles[i], spill);
-            *s = size_order(in->c, p->stream.layers, p->stream.tile_bytes, packed);
+        for (int spill = o->spill == 1; spill <= (o->spill != 0); spill++) {
+            uint64_t tile = only ? only : tiles[i], total = start(p, in, s, tile, spill);
             /* State goes to scratch rather than leave no room for reads in flight. */
-            uint64_t margin = spill || in->o->spill == 0 ? 0 : 4 * (s->largest + in->expert_room);
-            if (total_of(p, in, s) + margin <= p->budget)
+            uint64_t margin = spill || o->spill == 0 ? 0 : 4 * (s->largest + in->expert_room);
+            if (total + margin <= p->budget)
                 return true;
+            if (total < best) {
+                best = total;
+                best_tile = tile;
+                best_spill = spill;
+            }
         }
-    return false;
+    return start(p, in, s, best_tile, best_spill) <= p->budget;
 }
 
 /* ---- what would help when it does not fit ---- */
 
-static bool fits(const struct plan_input *in, const struct options *o, uint64_t positions, uint64_t budget)
+static bool fits(const struct plan_input *in, const struct options *o, uint64_t budget)
 {
     struct order_size s;
     struct plan_input changed = *in;
-    struct plan p = {.positions = positions, .budget = budget, .stream.layers = o->layers};
+    struct plan p = {.positions = max64(in->prompt + o->gen, o->context), .budget = budget, .stream.layers = o->layers};
     changed.o = o;
+    if (o->trunk && !strcmp(o->trunk, "none"))
+        changed.trunk_tile = 0;
     return find_start(&p, &changed, &s);
 }
 
@@ -267,52 +290,77 @@ __attribute__((format(printf, 2, 3))) static void advise(struct advice *a, const
     va_end(ap);
 }
 
-/* The most ids to generate that fit, 0 if none. */
-static uint64_t gen_that_fits(const struct plan_input *in, uint64_t budget)
+/* The most that *field may be, below what it is, with which o fits; 0 if nothing does. */
+static uint64_t most_that_fits(const struct plan_input *in, struct options *o, uint64_t *field, uint64_t budget)
 {
-    uint64_t prompt = in->positions - in->o->gen, low = 0, high = in->o->gen;
+    uint64_t low = 0, high = *field;
     while (low + 1 < high) {
-        uint64_t mid = low + (high - low) / 2;
-        *(fits(in, in->o, prompt + mid, budget) ? &low : &high) = mid;
+        *field = low + (high - low) / 2;
+        *(fits(in, o, budget) ? &low : &high) = *field;
     }
     return low;
 }
 
-/* Single changes to the command line that make the least plan fit, smallest first. */
+/* Less of a size that was given, rounded down to two decimals of a unit that suits it. */
+static void advise_less(struct advice *a, const char *option, uint64_t bytes)
+{
+    bool large = bytes >= 1000000000;
+    double shown = floor((double)bytes / (large ? 1e7 : 1e4)) / 100;
+    advise(a, "%s %.2f%s", option, shown, large ? "" : "M");
+}
+
+/* Single changes to the command line with which the least plan fits: what was asked for first,
+ * then what slows the run down. */
 static void find_advice(const struct plan *p, const struct plan_input *in, const struct machine *m, struct advice *a)
 {
-    struct options o = *in->o;
-    uint64_t gen, over = p->total > p->budget ? p->total - p->budget : 0;
-    double gb = 1e9;
-    if (p->stream.pin_bytes > over)
-        advise(a, "--trunk-gb %.2f", floor((double)(p->stream.pin_bytes - over) / gb * 100) / 100);
-    if (p->stream.expert_slots * in->expert_room > over)
-        advise(a, "--cache-gb %.2f", floor((double)(p->stream.expert_slots * in->expert_room - over) / gb * 100) / 100);
-    if (a->n)
-        return;
-    if (p->total <= m->limit)
+    const struct options *given = in->o;
+    struct options o = *given;
+    uint64_t n, over = p->total > p->budget ? p->total - p->budget : 0, cache = p->stream.expert_slots * in->expert_room;
+    if (given->trunk_bytes != UNSET && p->stream.pin_bytes >= over)
+        advise_less(a, "--trunk-gb", p->stream.pin_bytes - over);
+    if (given->cache_bytes != UNSET && cache >= over)
+        advise_less(a, "--cache-gb", cache - over);
+    o.trunk_bytes = o.cache_bytes = UNSET;
+    if (p->total <= m->limit && given->memory && given->memory != UINT64_MAX)
         advise(a, "--memory %" PRIu64 "M", (p->total + 999999) / 1000000);
-    if ((gen = gen_that_fits(in, p->budget)))
-        advise(a, "--gen %" PRIu64, gen);
+    else if ((given->trunk_bytes != UNSET || given->cache_bytes != UNSET) && fits(in, &o, p->budget / 1000000 * 1000000))
+        advise(a, "--memory %" PRIu64 "M", p->budget / 1000000);
+    o = *given;
+    if (o.context > in->prompt + o.gen && (n = most_that_fits(in, &o, &o.context, p->budget)))
+        advise(a, "--context %" PRIu64, n);
+    o = *given;
+    if ((n = most_that_fits(in, &o, &o.gen, p->budget)))
+        advise(a, "--gen %" PRIu64, n);
+    o = *given;
     o.chunk = 1;
-    if (in->o->chunk > 1 && fits(in, &o, p->positions, p->budget))
+    if (given->chunk > 1 && fits(in, &o, p->budget))
         advise(a, "--chunk 1");
-    o = *in->o;
-    o.threads = 1;
-    if (in->o->threads > 1 && fits(in, &o, p->positions, p->budget))
-        advise(a, "--threads 1");
-    o = *in->o;
-    o.ring = o.tile = 0;
-    if ((in->o->ring || in->o->tile) && fits(in, &o, p->positions, p->budget))
-        advise(a, "no --ring and --tile");
-    o = *in->o;
-    o.io_depth = 1;
-    if (in->o->io_depth != 1 && fits(in, &o, p->positions, p->budget))
-        advise(a, "--io-depth 1");
-    o = *in->o;
+    o = *given;
     o.spill = 1;
-    if (!in->o->spill && fits(in, &o, p->positions, p->budget))
+    if (!given->spill && fits(in, &o, p->budget))
         advise(a, "--spill on");
+    o = *given;
+    o.ring = 2;
+    if (given->ring > 2 && fits(in, &o, p->budget))
+        advise(a, "--ring 2");
+    o = *given;
+    for (size_t i = 0; given->tile && i < sizeof tiles / sizeof *tiles; i++)
+        if ((o.tile = tiles[i]) < given->tile && fits(in, &o, p->budget)) {
+            advise(a, "--tile %" PRIu64 "Ki", tiles[i] / KIB);
+            break;
+        }
+    o = *given;
+    o.trunk = "none";
+    if (in->trunk_tile && fits(in, &o, p->budget))
+        advise(a, "--trunk none");
+    o = *given;
+    o.io_depth = 1;
+    if (given->io_depth != 1 && fits(in, &o, p->budget))
+        advise(a, "--io-depth 1");
+    o = *given;
+    o.threads = 1;
+    if (given->threads > 1 && fits(in, &o, p->budget))
+        advise(a, "--threads 1");
 }
 
 static int refuse(const struct plan *p, const struct plan_input *in, const struct machine *m, k3_err *err)
@@ -330,24 +378,23 @@ static int refuse(const struct plan *p, const struct plan_input *in, const struc
 int plan_make(struct plan *p, const struct plan_input *in, const struct machine *m, k3_err *err)
 {
     const struct options *o = in->o;
-    bool outright = o->trunk_bytes != UNSET || o->cache_bytes != UNSET;
+    bool given = o->trunk_bytes != UNSET || o->cache_bytes != UNSET;
     struct order_size s;
     *p = (struct plan){.positions = in->positions};
     p->stream = (struct stream_plan){.layers = o->layers, .policy = o->policy, .direct = o->direct, .huge = o->huge,
                                      .slow_us = (uint32_t)o->slow_us};
-    uint64_t most = m->limit - m->limit / 10, wanted = o->memory ? o->memory : default_bytes;
-    /* A size asked for may take all that is free; what we choose leaves a tenth. */
-    p->budget = o->memory && o->memory != UINT64_MAX ? min64(wanted, m->limit) : min64(wanted, most);
+    uint64_t most = m->limit - m->limit / 10, free_choice = o->memory ? o->memory : default_bytes;
+    /* A size asked for may take all that is free; what we choose leaves a tenth. Sizes
+     * given outright without --memory may go beyond what we would choose. */
+    if (o->memory && o->memory != UINT64_MAX)
+        p->budget = min64(o->memory, m->limit);
+    else
+        p->budget = given ? most : min64(free_choice, most);
     if (!find_start(p, in, &s))
         return refuse(p, in, m, err);
     grow(p, in, &s);
-    if (outright)
-        given_sizes(p, in, &s);
-    itemise(p, in, &s);
-    if (p->total > p->budget)
-        return refuse(p, in, m, err);
-    if (!outright || o->trunk_bytes == UNSET)
-        split(p, in, m, &s, p->budget - p->total);
+    uint64_t room = min64(p->budget, free_choice);
+    split(p, in, m, &s, room > p->total ? room - p->total : 0);
     itemise(p, in, &s);
     predict(p, in, m, &s);
     return 0;

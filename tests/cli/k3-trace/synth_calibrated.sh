@@ -5,7 +5,7 @@ for k in k3 py; do
         $1 == "unique" {
             split("5: 55 12: 109 17: 124 40: 205", want)
             for (i = 1; i <= 8; i += 2) {
-                got = $(i + 5)
+                got = $(i + 6)
                 print k, want[i], (got / want[i + 1] > 0.91 && got / want[i + 1] < 1.09 ? "ok" : got)
             }
         }

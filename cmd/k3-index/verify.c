@@ -315,8 +315,8 @@ static size_t describe(const struct verify *v, k3_err *list)
         struct finding sum = v->findings[i];
         for (next = i; next < v->nfindings && v->pieces[v->findings[next].piece].entry == v->pieces[sum.piece].entry; next++) {
             const struct finding *f = &v->findings[next];
-            if (f->error && n < PROBLEMS_MAX)
-                list[n++] = *f->error;
+            if (f->error && n < PROBLEMS_MAX && (!n || strcmp(list[n - 1].text, f->error->text)))
+                list[n++] = *f->error; /* a shard that cannot be opened is one problem, not one a tensor */
             if (next == i)
                 continue;
             if (!sum.nan && !sum.inf && !sum.e255) {

@@ -181,6 +181,16 @@ static int check_map(const k3_index *ix, struct problems *p, k3_err *err)
     return 0;
 }
 
+/* A sidecar of checksums that later reads would refuse. */
+static void check_sums(const k3_index *ix, struct problems *p)
+{
+    k3_sums *sums;
+    k3_err e;
+    if (k3_sums_open(&sums, ix, NULL, &e))
+        problems_add(p, &e);
+    k3_sums_close(sums);
+}
+
 /* ---- all of it --------------------------------------------------------------------------------- */
 
 static void count_shards(k3_check *out, const char *dir)
@@ -217,6 +227,7 @@ int k3_index_check(k3_check *out, const char *dir, const char *index_file, const
         status = check_sizes(dir, sizes_file, &p, err);
     if (!status && ix) {
         out->tensors = k3_index_count(ix);
+        check_sums(ix, &p);
         status = check_map(ix, &p, err);
     }
     k3_index_close(ix);

@@ -115,7 +115,7 @@ typedef struct k3_check {
  * header valid, every tensor there once; the shards unchanged since MODEL/k3.index (or
  * `index_file`) was written, if there is one; as large as `sizes_file` says, if given
  * (lines of a file name and a number of bytes); agreeing with
- * model.safetensors.index.json, if there is one. Status 0 and the problems in *out;
+ * model.safetensors.index.json and k3.sums, if they are there. Status 0 and the problems in *out;
  * another status only if the check could not be made: folder, config, memory. */
 int k3_index_check(k3_check *out, const char *model_dir, const char *index_file, const char *sizes_file, int threads,
                    k3_err *err);

@@ -42,6 +42,9 @@ run k3-index check m
 echo '{' >m/model.safetensors.index.json
 run k3-index check m
 rm m/model.safetensors.index.json
+echo x >m/k3.sums
+run k3-index check m
+rm m/k3.sums
 echo x >m/k3.index
 run k3-index check m
 run k3-index check m --index none.index

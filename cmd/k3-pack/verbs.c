@@ -29,7 +29,7 @@ void pack_meter(void *arg, const k3_pack_state *now)
 /* Prints and frees. */
 static int print_json(json_t *j, k3_err *err)
 {
-    int bad = !j || json_dumpf(j, stdout, JSON_INDENT(2)) || putchar('\n') == EOF;
+    int bad = !j || json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) || putchar('\n') == EOF;
     json_decref(j);
     return bad ? k3_fail_write(err, "standard output") : 0;
 }

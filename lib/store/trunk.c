@@ -64,8 +64,8 @@ int trunk_lay_out(const k3_index *ix, const k3_order *o, uint64_t tile_bytes, st
         .table_offset = TRUNK_BLOCK, .table_bytes = table_bytes, .data_offset = at};
     for (uint32_t i = 0; i < o->ntiles; i++) {
         const k3_piece *p = &o->pieces[o->tiles[i].first];
-        e[i] = (struct trunk_entry){.offset = at, .bytes = o->tiles[i].bytes, .layer = p->layer, .tensor = p->tensor,
-                                    .row0 = p->row0};
+        e[i] = (struct trunk_entry){.offset = at, .bytes = o->tiles[i].bytes, .file_bytes = o->tiles[i].bytes,
+                                    .row0 = p->row0, .layer = p->layer, .tensor = p->tensor};
         at += trunk_padded(e[i].bytes);
     }
     head->file_bytes = at + sizeof(struct trunk_end);
@@ -133,7 +133,8 @@ static int check_entries(const k3_trunk *t, k3_err *err)
     uint64_t at = t->head.data_offset;
     for (uint64_t i = 0; i < t->head.tiles; i++) {
         const struct trunk_entry *e = &t->table[i];
-        if (e->offset != at || !e->bytes || e->ready != 1 || e->layer < -1 || e->tensor >= K3_TENSORS)
+        if (e->offset != at || !e->bytes || e->file_bytes != e->bytes || e->stored != STORED_PLAIN || e->layer < -1 ||
+            e->tensor >= K3_TENSORS)
             return damaged(t, t->head.table_offset + i * sizeof *e, "an entry of the table is not possible", err);
         at += trunk_padded(e->bytes);
     }

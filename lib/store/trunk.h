@@ -40,15 +40,17 @@ struct trunk_head {
     uint64_t data_offset;
 };
 
+enum { STORED_NOT = 0, STORED_PLAIN = 1 }; /* trunk_entry.stored; 0 in a part where the tile has not been written */
+
 struct trunk_entry {
-    uint64_t offset; /* in the file */
-    uint64_t sum;    /* XXH3-64 of the tile's bytes */
-    uint32_t bytes;
-    int16_t layer;   /* -1 for the head */
-    uint8_t tensor;  /* k3_tensor_id of the first piece */
-    uint8_t ready;   /* 1; 0 in a part where the tile has not been written */
-    uint32_t row0;   /* of the first piece */
-    uint32_t unused; /* 0 */
+    uint64_t offset;     /* in the file */
+    uint64_t sum;        /* XXH3-64 of the bytes in the file */
+    uint32_t bytes;      /* of the tile */
+    uint32_t file_bytes; /* of it in the file */
+    uint32_t row0;       /* of the first piece */
+    int16_t layer;       /* -1 for the head */
+    uint8_t tensor;      /* k3_tensor_id of the first piece */
+    uint8_t stored;
 };
 
 struct trunk_end {

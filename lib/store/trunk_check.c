@@ -66,7 +66,7 @@ static int verdict(const struct checker *k, uint32_t **damaged, size_t *n, k3_er
         if (k->bad[i])
             (*damaged)[at++] = i;
     if (*n > 1)
-        snprintf(more, sizeof more, " and %zu more tiles are", *n - 1);
+        snprintf(more, sizeof more, " and %zu more are", *n - 1);
     return k3_fail_at(err, K3_EDATA, k->t->path, NULL, (int64_t)k->t->table[**damaged].offset,
                       "%s%s damaged; pack it again with k3-pack", k3_trunk_place(k->t, **damaged, place),
                       *n > 1 ? more : " is");

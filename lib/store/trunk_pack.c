@@ -26,7 +26,7 @@ static int believe(struct packer *p, int worker, uint32_t tile, bool *good, k3_e
     const struct trunk_entry *e = &p->part.table[tile];
     const void *data;
     *good = false;
-    if (!e->ready)
+    if (e->stored == STORED_NOT)
         return 0;
     int status = k3_direct_read(&p->again, p->buf[worker].tile, e->offset, e->bytes, &data, err);
     if (!status)
@@ -72,7 +72,7 @@ static int check_space(struct packer *p, k3_err *err)
     char a[24], b[24];
     for (uint32_t i = 0; i < p->order->ntiles; i++) {
         uint64_t bytes = 0;
-        int status = p->part.table[i].ready ? 0 : shards_tile_space(&p->shards, p->order, i, &bytes, err);
+        int status = p->part.table[i].stored != STORED_NOT ? 0 : shards_tile_space(&p->shards, p->order, i, &bytes, err);
         if (status)
             return status;
         need += bytes;
@@ -141,7 +141,7 @@ static bool say_kept(const struct packer *p, k3_err *err)
 {
     uint64_t kept = 0;
     for (uint32_t i = 0; p->part.table && p->order && i < p->order->ntiles; i++)
-        kept += p->part.table[i].ready;
+        kept += p->part.table[i].stored != STORED_NOT;
     if (!kept || p->part.fd < 0)
         return false;
     size_t n = err ? strlen(err->text) : 0;

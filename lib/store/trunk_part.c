@@ -142,7 +142,7 @@ static int take_up(struct part *p, k3_err *err)
     for (uint64_t i = 0; i < h->tiles && !status; i++) {
         struct trunk_entry want = p->table[i];
         want.sum = old[i].sum;
-        want.ready = 1;
+        want.stored = STORED_PLAIN;
         if (memcmp(&want, &old[i], sizeof want))
             continue;
         p->table[i] = want;
@@ -219,7 +219,7 @@ int part_record(struct part *p, uint32_t tile, uint64_t sum, k3_err *err)
 {
     struct trunk_entry e = p->table[tile];
     e.sum = sum;
-    e.ready = 1;
+    e.stored = STORED_PLAIN;
     int status = write_all(p, &e, sizeof e, p->block.head.table_offset + tile * sizeof e, err);
     if (!status)
         p->table[tile] = e;

@@ -135,6 +135,72 @@ Test(trunk_file, same_bytes_whoever_packs)
     folder_remove();
 }
 
+/* Every field where k3-trunk(5) says it is, worked out anew from what the page says. */
+Test(trunk_file, layout)
+{
+    start();
+    k3_index *ix = index_of(ODD);
+    const k3_config *c = k3_index_config(ix);
+    k3_pack_state done;
+    k3_order *o;
+    size_t size;
+    const uint64_t tile_bytes = 20000;
+    pack_well(ix, in_folder("t"), tile_bytes, 2, &done);
+    char *file = load_file(in_folder("t"), &size);
+    const uint64_t *h = (const uint64_t *)file;
+    const uint32_t *h32 = (const uint32_t *)file;
+    cr_assert_eq(k3_order_new(&o, c, 0, c->layers, true, tile_bytes, NULL), 0);
+
+    uint64_t state = 0;
+    for (uint32_t i = 0; i < k3_index_shards(ix); i++) {
+        struct stat st;
+        cr_assert_eq(stat(k3_index_shard_path(ix, i), &st), 0);
+        uint64_t four[] = {state, (uint64_t)st.st_size, (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec};
+        state = XXH3_64bits(four, 32);
+    }
+    char *all = malloc(o->npieces * 256), *end = all;
+    for (uint32_t i = 0; i < o->npieces; i++) {
+        const k3_piece *p = &o->pieces[i];
+        const uint32_t four[] = {p->row0, p->rows, p->offset, p->bytes};
+        end += strlen(k3_tensor_name(end, p->layer, (k3_tensor_id)p->tensor)) + 1;
+        memcpy(end, four, 16);
+        end += 16;
+    }
+    uint64_t tiles = o->ntiles, first = (4096 + tiles * 32 + 65535) / 65536 * 65536;
+    k3_fingerprint f = k3_index_fingerprint(ix);
+    cr_assert_eq(memcmp(file, "K3TRUNK", 8), 0);
+    cr_assert(h32[2] == 1 && h32[3] == 4096);
+    const uint64_t want[] = {size, f.lo, f.hi, state, XXH3_64bits(all, (size_t)(end - all)), tile_bytes, tiles, o->head, o->npieces,
+                             o->trunk_bytes, o->head_bytes, c->layers, c->hidden, c->vocab, 4096, first - 4096,
+                             XXH3_64bits(file + 4096, first - 4096), first};
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++)
+        cr_assert_eq(h[2 + i], want[i], "header byte %zu", 16 + 8 * i);
+    for (size_t i = 20; i < 511; i++)
+        cr_assert_eq(h[i], 0);
+    cr_assert_eq(h[511], XXH3_64bits(file, 4088));
+
+    uint64_t at = first;
+    for (uint64_t i = 0; i < tiles; i++) {
+        const char *e = file + 4096 + 32 * i;
+        const k3_tile *t = &o->tiles[i];
+        const k3_piece *p = &o->pieces[t->first];
+        const uint64_t *e64 = (const uint64_t *)e;
+        const uint32_t *e32 = (const uint32_t *)e;
+        cr_assert(e64[0] == at && e64[1] == XXH3_64bits(file + at, t->bytes), "tile %lu", (unsigned long)i);
+        cr_assert(e32[4] == t->bytes && e32[5] == t->bytes && e32[6] == p->row0, "tile %lu", (unsigned long)i);
+        cr_assert(*(const int16_t *)(e + 28) == p->layer && (uint8_t)e[30] == p->tensor && e[31] == 1, "tile %lu", (unsigned long)i);
+        at += (t->bytes + 4095u) / 4096 * 4096;
+    }
+    cr_assert_eq(at + 32, size);
+    cr_assert_eq(memcmp(file + at, "K3TRUNK-END\n\0\0\0", 16), 0);
+    cr_assert(h[at / 8 + 2] == size && h[at / 8 + 3] == h[511]);
+    free(all);
+    free(file);
+    k3_order_free(o);
+    k3_index_close(ix);
+    folder_remove();
+}
+
 /* ---- holes ------------------------------------------------------------------------ */
 
 /* The head's matrix as zeros: written ones are read, holes are not; both become holes. */

@@ -272,3 +272,57 @@ Test(text_encode, specials)
     k3_ids_free(&left);
     k3_encoder_free(e);
 }
+
+/* A name read past the end of the text, out of the text before, or through a cut. */
+Test(text_encode, specials_at_ends)
+{
+    k3_encoder *e;
+    k3_ids ids = {0};
+    const uint32_t eos = 1793;
+    cr_assert_eq(k3_encoder_new(&e, vocab, true, NULL), 0);
+    cr_assert_eq(k3_encode(e, "x[EOS]", 6, &ids, NULL), 0);
+    cr_assert_eq(ids.id[ids.n - 1], eos);
+    ids.n = 0;
+    cr_assert_eq(k3_encode(e, "x[EO", 4, &ids, NULL), 0);
+    for (size_t i = 0; i < ids.n; i++)
+        cr_assert_neq(ids.id[i], eos, "a name cut short by the end of the text");
+    for (size_t before = 399994; before <= 400000; before++) {
+        char *s = malloc(before + 5);
+        size_t found = 0;
+        for (size_t i = 0; i < before; i++)
+            s[i] = i % 8 ? 'a' : ' ';
+        memcpy(s + before, "[EOS]", 5);
+        ids.n = 0;
+        cr_assert_eq(k3_encode(e, s, before + 5, &ids, NULL), 0);
+        for (size_t i = 0; i < ids.n; i++)
+            found += ids.id[i] == eos;
+        cr_assert_eq(found, before <= 399995 || before == 400000, "%zu characters before the name", before);
+        free(s);
+    }
+    k3_ids_free(&ids);
+    k3_encoder_free(e);
+}
+
+/* Of two names at one place the longer is meant, whichever id it has. */
+Test(text_encode, longest_special)
+{
+    static const char config[] = "{\"added_tokens_decoder\": {\"1792\": {\"content\": \"<a>\"}, \"1793\": {\"content\": \"<a>b\"},"
+                                 " \"1794\": {\"content\": \"<\"}}}";
+    char *ranks;
+    size_t size;
+    k3_err err = {0};
+    k3_encoder *e;
+    k3_ids ids = {0};
+    k3_vocab *v = calloc(1, sizeof *v);
+    cr_assert_eq(k3_read_file(SMALL "/tiktoken.model", 1 << 20, &ranks, &size, &err), 0);
+    cr_assert_eq(k3_vocab_parse_ranks(v, "ranks", ranks, size, &err), 0, "%s", err.text);
+    cr_assert_eq(k3_vocab_parse_specials(v, "config", config, sizeof config - 1, &err), 0, "%s", err.text);
+    cr_assert_eq(k3_vocab_index(v, ".", &err), 0, "%s", err.text);
+    cr_assert_eq(k3_encoder_new(&e, v, true, NULL), 0);
+    cr_assert_eq(k3_encode(e, "<a>b<a><", 8, &ids, NULL), 0);
+    cr_assert(ids.n == 3 && ids.id[0] == 1793 && ids.id[1] == 1792 && ids.id[2] == 1794);
+    k3_ids_free(&ids);
+    k3_encoder_free(e);
+    k3_vocab_close(v);
+    free(ranks);
+}

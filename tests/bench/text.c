@@ -1,9 +1,11 @@
 /* Tokenizer speed on one core: the time to open a vocabulary, and MB/s of
  * encoding each file given, whole, from memory to ids in memory.
  * usage: text MODEL FILE ... */
+#define _GNU_SOURCE
 #include "k3_text.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static double cpu_now(void)
@@ -54,7 +56,7 @@ int main(int argc, char **argv)
         if (k3_encode(e, text, size, &ids, &err))
             return k3_report_error(&err);
         const double first = cpu_now() - t, best = fastest(e, text, size, &ids);
-        printf("%-12.12s %6.1f MB/s (first %6.1f), %.2f bytes an id\n", argv[i], 1e-6 * (double)size / best,
+        printf("%-12s %6.1f MB/s (first %6.1f), %.2f bytes an id\n", basename(argv[i]), 1e-6 * (double)size / best,
                1e-6 * (double)size / first, (double)size / (double)(ids.n ? ids.n : 1));
         k3_encoder_free(e);
         k3_ids_free(&ids);

@@ -1,33 +1,92 @@
-/* The run: index, kernels, threads, weights, and the greedy loop. */
+/* The run: index, kernels, threads, weights, and the loop over lines. */
 #include "plan.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- hooks of the pass ---- */
+
 static int on_layer(void *arg, int layer, const float *stream, size_t tokens)
 {
     struct engine *e = arg;
-    const struct sequence *s = &e->seq[e->nseq - 1];
-    (void)stream, (void)tokens;
-    k3_progress(false, "%s: layer %d of %" PRIu64 ", prompt of %zu, %zu ids out, %.1f s", k3_prog, layer + 1, e->o->layers,
-                s->prompt.n, s->out.n, k3_now() - e->started);
+    (void)stream;
+    k3_progress(false, "%s: pass %" PRIu64 ", layer %d of %" PRIu64 ", %zu token%s, %zu line%s, %.1f s", k3_prog,
+                e->before.traffic.passes + e->source->base.traffic.passes, layer + 1, e->o->layers, tokens,
+                tokens == 1 ? "" : "s", e->nseq, e->nseq == 1 ? "" : "s", k3_now() - e->started);
     return k3_interrupted ? K3_ESYS : 0;
 }
+
+static int on_router(void *arg, int layer, const uint16_t *experts, const float *weights, size_t tokens)
+{
+    return record_routing(arg, layer, experts, weights, tokens);
+}
+
+/* ---- opening and closing ---- */
 
 int engine_open(struct engine *e, struct options *o, k3_err *err)
 {
     int status;
     e->o = o;
     e->started = k3_now();
+    drafts_init(&e->drafts);
     if (!(e->kernels = k3_kernels_select(NULL, err)))
         return err->status;
     if ((status = k3_index_open(&e->index, o->model, o->index, err)))
         return status;
     e->c = k3_index_config(e->index);
-    if ((status = options_finish(o, e->c, err)) || (status = k3_pool_new(&e->pool, o->threads, err)))
+    if ((status = options_finish(o, e->c, err)) || (status = k3_pool_new(&e->pool, o->threads, err)) ||
+        (status = sampler_init(&e->sampler, e->kernels, o, e->c->vocab, err)) || (status = scores_open(&e->scores, o, err)) ||
+        (o->logprobs && (status = k3_file_create(&e->logprobs, o->logprobs, err))))
         return status;
     return logits_open(&e->logits, o->logits, e->c->vocab, err);
+}
+
+int engine_finish(struct engine *e, k3_err *err)
+{
+    int status = logits_commit(&e->logits, err);
+    if (!status)
+        status = scores_end(e, err);
+    if (!status && e->logprobs)
+        status = k3_file_commit(&e->logprobs, err);
+    if (!status && e->trace)
+        status = k3_trace_close(&e->trace, err);
+    return status;
+}
+
+static void free_sequence(struct sequence *s)
+{
+    k3_ids_free(&s->ids);
+    k3_bytes_free(&s->text);
+    k3_state_free(s->state);
+    free(s);
+}
+
+void engine_close(struct engine *e)
+{
+    for (size_t i = 0; i < e->nseq; i++)
+        free_sequence(e->seq[i]);
+    free(e->seq);
+    free(e->row);
+    free(e->plan);
+    logits_abort(&e->logits);
+    k3_file_abort(&e->logprobs);
+    k3_file_abort(&e->scores.npy);
+    k3_trace_abort(&e->trace);
+    free(e->trace_row);
+    free(e->trace_picks);
+    free(e->trace_hits);
+    sampler_free(&e->sampler);
+    k3_model_free(e->model);
+    if (e->source)
+        k3_source_close(&e->source->base);
+    k3_pool_free(e->pool);
+    k3_index_close(e->index);
+}
+
+uint64_t totals_bytes(const struct totals *t)
+{
+    return t->traffic.trunk_bytes + t->traffic.head_bytes + t->traffic.expert_bytes + t->traffic.embed_bytes + t->unused_bytes;
 }
 
 void engine_totals(const struct engine *e, struct totals *t)
@@ -36,7 +95,6 @@ void engine_totals(const struct engine *e, struct totals *t)
     if (!e->source)
         return;
     const k3_traffic *r = &e->source->base.traffic;
-    uint64_t unused = streamer_unused(e->source);
     t->traffic.trunk_bytes += r->trunk_bytes;
     t->traffic.head_bytes += r->head_bytes;
     t->traffic.expert_bytes += r->expert_bytes;
@@ -45,122 +103,157 @@ void engine_totals(const struct engine *e, struct totals *t)
     t->traffic.hits += r->hits;
     t->traffic.misses += r->misses;
     t->traffic.passes += r->passes;
+    t->unused_bytes += streamer_unused(e->source);
     t->evictions += e->source->evictions;
-    t->unused_bytes += unused;
     t->wait_trunk += e->source->wait_trunk;
     t->wait_experts += e->source->wait_experts;
     t->busy += e->source->busy;
 }
 
-void engine_close(struct engine *e)
-{
-    for (size_t i = 0; i < e->nseq; i++) {
-        k3_ids_free(&e->seq[i].prompt);
-        k3_ids_free(&e->seq[i].out);
-    }
-    free(e->seq);
-    free(e->row);
-    free(e->plan);
-    logits_abort(&e->logits);
-    k3_model_free(e->model);
-    if (e->source)
-        k3_source_close(&e->source->base);
-    k3_pool_free(e->pool);
-    k3_index_close(e->index);
-}
+/* ---- lines: read, admitted, finished ---- */
 
-/* Feeds n ids; `to_come` ids are still to be generated. If any are, the last
- * row's logits are at *last afterwards. */
-static int feed(struct engine *e, k3_state *st, const uint32_t *ids, size_t n, uint64_t to_come, const float **last,
-                k3_err *err)
+struct queue {
+    struct input in;
+    size_t admitted;             /* of e->seq: those before it are active or done */
+    struct sequence *active[MAX_BATCH];
+    size_t nactive;
+};
+
+/* Reads lines until `most` wait; blocks for the first only if nothing runs. */
+static int read_lines(struct engine *e, struct queue *q, size_t most, k3_err *err)
 {
-    for (size_t done = 0; done < n;) {
-        size_t most = e->plan->tokens, part = n - done < most ? n - done : most;
-        bool final = done + part == n;
-        k3_span span = {st, ids + done, part, e->logits.file ? part : final && to_come > 0};
-        double t0 = k3_now();
-        int status = k3_forward(e->model, &e->source->base, &span, 1, e->o->layers, !final || to_come > 1, e->row, err);
-        e->pass_s += k3_now() - t0;
-        if (!status)
-            status = logits_add(&e->logits, e->row, span.logits, err);
-        if (status)
+    while (e->nseq - q->admitted < most) {
+        bool got, wait = !q->nactive && e->nseq == q->admitted;
+        k3_ids ids;
+        int status = input_line(&q->in, wait, &ids, &got, err);
+        if (status || !got)
             return status;
-        *last = span.logits ? e->row + (span.logits - 1) * e->c->vocab : NULL;
-        done += part;
+        struct sequence **seq = realloc(e->seq, (e->nseq + 1) * sizeof *seq), *s = seq ? calloc(1, sizeof *s) : NULL;
+        e->seq = seq ? seq : e->seq;
+        if (!s) {
+            k3_ids_free(&ids);
+            return k3_fail(err, K3_ESYS, "out of memory");
+        }
+        *s = (struct sequence){.line = e->nseq, .ids = ids, .prompt = ids.n};
+        e->seq[e->nseq++] = s;
+        if (e->o->load_state && (status = resume_ids(e, s, err)))
+            return status;
     }
     return 0;
 }
 
-/* The largest logit, the lowest id on ties. */
-static uint32_t best_id(const float *row, uint64_t vocab)
+static uint64_t reach(const struct engine *e, const struct sequence *s)
 {
-    uint32_t best = 0;
-    for (uint64_t i = 1; i < vocab; i++)
-        if (row[i] > row[best])
-            best = (uint32_t)i;
-    return best;
+    return s->prompt + e->o->gen;
 }
 
-static int generate(struct engine *e, struct sequence *s, k3_state *st, k3_err *err)
+static struct demand waiting_demand(const struct engine *e, const struct queue *q)
 {
-    const float *row = NULL;
-    double t0 = k3_now();
-    int status = feed(e, st, s->prompt.id, s->prompt.n, e->o->gen, &row, err);
-    s->prompt_s = k3_now() - t0;
-    if (status || !e->o->gen)
-        return status ? status : output_newline(err);
-    if ((status = k3_ids_reserve(&s->out, e->o->gen, err)))
-        return status;
-    for (;;) {
-        struct totals before;
-        uint32_t id = best_id(row, e->c->vocab);
-        s->out.id[s->out.n++] = id;
-        s->stopped = is_stop(e->o, id);
-        bool ends = s->stopped || s->out.n == e->o->gen;
-        s->gen_s = k3_now() - t0 - s->prompt_s;
-        if ((status = output_id(id, ends ? '\n' : ' ', err)) || ends)
-            return status;
-        double step = k3_now();
-        engine_totals(e, &before);
-        if ((status = feed(e, st, &id, 1, e->o->gen - s->out.n, &row, err)))
-            return status;
-        report_token(e, s, &before, k3_now() - step);
+    struct demand d = {0};
+    for (size_t i = q->admitted; i < e->nseq; i++) {
+        const struct sequence *s = e->seq[i];
+        if (s->fed == s->ids.n)
+            continue;
+        d.sequences++;
+        d.prompt += s->ids.n - s->fed;
+        d.positions = reach(e, s) > d.positions ? reach(e, s) : d.positions;
     }
+    return d;
 }
 
-int engine_run(struct engine *e, struct sequence *line, k3_err *err)
+static int start(struct engine *e, struct sequence *s, k3_err *err)
 {
-    uint64_t positions = line->prompt.n + e->o->gen;
-    k3_state *st = NULL;
-    struct sequence *seq = realloc(e->seq, (e->nseq + 1) * sizeof *seq);
-    if (!seq) {
-        k3_ids_free(&line->prompt);
-        return k3_fail(err, K3_ESYS, "out of memory");
-    }
-    e->seq = seq;
-    struct sequence *s = &seq[e->nseq++];
-    *s = *line;
-    if (!s->prompt.n)
-        return output_newline(err);
-    if (positions > e->c->max_positions)
-        k3_note("warning: prompt and generation need %" PRIu64 " positions, the model was made for %" PRIu64, positions,
+    uint64_t positions = e->plan->positions;
+    int status = e->plan->spill ? k3_state_new_spilled(&s->state, e->c, e->o->layers, positions, e->o->scratch, err)
+                                : k3_state_new(&s->state, e->c, e->o->layers, positions, err);
+    if (!status && e->plan->draft)
+        status = k3_state_allow_drafts(s->state, 1 + e->plan->draft, err);
+    if (!status && s->fed)
+        status = resume_state(e, s, err);
+    s->admitted = k3_now();
+    if (reach(e, s) > e->c->max_positions)
+        k3_note("warning: line %" PRIu64 " needs %" PRIu64 " positions, the model was made for %" PRIu64, s->line + 1, reach(e, s),
                 e->c->max_positions);
-    int status = prepare(e, s->prompt.n, positions, err);
-    if (status)
-        return status;
-    if (!e->opened_s)
-        e->opened_s = k3_now() - e->started;
-    k3_model_hooks(e->model, &(k3_hooks){.arg = e, .layer = on_layer});
-    status = e->plan->spill ? k3_state_new_spilled(&st, e->c, e->o->layers, e->plan->positions, e->o->scratch, err)
-                            : k3_state_new(&st, e->c, e->o->layers, e->plan->positions, err);
-    if (!status)
-        status = generate(e, s, st, err);
-    if (st) {
+    return status;
+}
+
+/* Lets waiting lines join while there is room. A longer one than planned for waits until nothing runs. */
+static int admit(struct engine *e, struct queue *q, k3_err *err)
+{
+    while (q->admitted < e->nseq) {
+        struct sequence *s = e->seq[q->admitted];
+        int status = 0;
+        if (s->fed == s->ids.n) { /* nothing to feed */
+            s->done = true;
+            q->admitted++;
+            if ((status = output_sequences(e, err)))
+                return status;
+            continue;
+        }
+        if (!e->plan || reach(e, s) > e->plan->positions) {
+            struct demand d = waiting_demand(e, q);
+            if (q->nactive)
+                return 0;
+            if ((status = prepare(e, &d, err)) || (status = record_open(e, err)))
+                return status;
+            k3_model_hooks(e->model, &(k3_hooks){.arg = e, .layer = on_layer, .router = e->trace ? on_router : NULL});
+            if (!e->opened_s)
+                e->opened_s = k3_now() - e->started;
+        }
+        if (q->nactive == e->plan->sequences)
+            return 0;
+        if ((status = start(e, s, err)))
+            return status;
+        q->active[q->nactive++] = s;
+        q->admitted++;
+    }
+    return 0;
+}
+
+/* Finished sequences leave; their state goes with them. */
+static int retire(struct engine *e, struct queue *q, k3_err *err)
+{
+    size_t kept = 0;
+    int status = 0;
+    for (size_t i = 0; i < q->nactive; i++) {
+        struct sequence *s = q->active[i];
         uint64_t r, w;
-        k3_state_traffic(st, &r, &w);
+        if (!s->done) {
+            q->active[kept++] = s;
+            continue;
+        }
+        if (e->o->save_state && !status)
+            status = resume_save(e, s, err);
+        k3_state_traffic(s->state, &r, &w);
         e->before.scratch_read += r;
         e->before.scratch_written += w;
+        k3_state_free(s->state);
+        s->state = NULL;
     }
-    k3_state_free(st);
+    q->nactive = kept;
+    return status;
+}
+
+int engine_run(struct engine *e, k3_err *err)
+{
+    struct queue *q = calloc(1, sizeof *q);
+    if (!q)
+        return k3_fail(err, K3_ESYS, "out of memory");
+    input_start(&q->in, (uint32_t)e->c->vocab);
+    size_t ahead = e->o->batch ? e->o->batch : MOST_TOGETHER;
+    int status = 0;
+    while (!status) {
+        if ((status = read_lines(e, q, ahead, err)) || (status = admit(e, q, err)))
+            break;
+        if (!q->nactive && q->in.closed && q->admitted == e->nseq)
+            break;
+        if (!q->nactive)
+            continue;
+        status = batch_step(e, q->active, q->nactive, q->admitted < e->nseq, err);
+        if (!status)
+            status = retire(e, q, err);
+    }
+    input_free(&q->in);
+    free(q);
     return status;
 }

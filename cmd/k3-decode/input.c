@@ -2,13 +2,21 @@
 #include "decode.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <unistd.h>
 
 void input_start(struct input *in, uint32_t vocab)
 {
     in->reader = (k3_id_reader){.name = "standard input", .vocab = vocab};
     in->at = in->end = in->buf;
-    in->ended = false;
+    in->line = (k3_ids){0};
+    in->lines = 0;
+    in->ended = in->closed = false;
+}
+
+void input_free(struct input *in)
+{
+    k3_ids_free(&in->line);
 }
 
 /* More bytes into the buffer; in->ended at the end of the input. A read takes
@@ -27,6 +35,12 @@ static int refill(struct input *in, k3_err *err)
     return 0;
 }
 
+static bool readable(void)
+{
+    struct pollfd p = {.fd = 0, .events = POLLIN};
+    return poll(&p, 1, 0) > 0;
+}
+
 static int add_id(k3_ids *ids, uint32_t id, k3_err *err)
 {
     int status = k3_ids_reserve(ids, 1, err);
@@ -35,35 +49,49 @@ static int add_id(k3_ids *ids, uint32_t id, k3_err *err)
     return status;
 }
 
-int input_line(struct input *in, k3_ids *ids, bool *got, k3_err *err)
+static int hand_out(struct input *in, k3_ids *ids, bool *got)
+{
+    *ids = in->line;
+    in->line = (k3_ids){0};
+    in->lines++;
+    *got = true;
+    return 0;
+}
+
+/* The last line may lack its newline; it is a prompt if it holds an id. */
+static int last_line(struct input *in, k3_ids *ids, bool *got, k3_err *err)
+{
+    uint32_t id;
+    int status, event = k3_id_end(&in->reader, &id, err);
+    in->closed = true;
+    if (event == K3_ID_VALUE && (status = add_id(&in->line, id, err)))
+        return status;
+    if (event != K3_ID_VALUE && event != K3_ID_MORE)
+        return event;
+    return in->line.n ? hand_out(in, ids, got) : 0;
+}
+
+int input_line(struct input *in, bool wait, k3_ids *ids, bool *got, k3_err *err)
 {
     uint32_t id;
     int status;
-    ids->n = 0;
     *got = false;
-    for (;;) {
+    while (!in->closed) {
         int event = k3_id_next(&in->reader, &in->at, in->end, &id, err);
-        if (event == K3_ID_LINE) {
-            *got = true;
-            return 0;
-        }
+        if (event == K3_ID_LINE)
+            return hand_out(in, ids, got);
         if (event == K3_ID_VALUE) {
-            if ((status = add_id(ids, id, err)))
+            if ((status = add_id(&in->line, id, err)))
                 return status;
         } else if (event != K3_ID_MORE) {
             return event;
         } else if (in->ended) {
-            break;
+            return last_line(in, ids, got, err);
+        } else if (!wait && !readable()) {
+            return 0;
         } else if ((status = refill(in, err))) {
             return status;
         }
     }
-    /* A last line without a newline is a prompt if it holds an id. */
-    int event = k3_id_end(&in->reader, &id, err);
-    if (event == K3_ID_VALUE && (status = add_id(ids, id, err)))
-        return status;
-    if (event != K3_ID_VALUE && event != K3_ID_MORE)
-        return event;
-    *got = ids->n > 0;
     return 0;
 }

@@ -8,16 +8,20 @@
 enum {
     O_MODEL = 1, O_INDEX, O_TRUNK, O_GEN, O_LAYERS, O_STOP, O_LOGITS, O_REPORT, O_THREADS, O_CHUNK, O_CONTEXT,
     O_MEMORY, O_PRESET, O_LIST, O_TRUNK_GB, O_CACHE_GB, O_POLICY, O_PLAN, O_JSON, O_RATE, O_LIMIT,
+    O_BATCH, O_DRAFT, O_TEMPERATURE, O_TOP_K, O_TOP_P, O_MIN_P, O_SEED, O_LOGPROBS, O_STREAM, O_SCORE, O_SCORE_NPY,
+    O_PERPLEXITY, O_SAVE, O_LOAD, O_TRACE,
     O_TILE, O_RING, O_DEPTH, O_DIRECT, O_HUGE, O_SPILL, O_SCRATCH, O_SLOW
 };
 
 static const char usage[] =
     "usage: k3-decode [-m MODEL] [options] < prompts\n"
+    "       k3-decode [-m MODEL] [options] --score|--perplexity < texts\n"
     "       k3-decode [-m MODEL] [options] --plan\n"
+    "       k3-decode state [--json] FILE\n"
     "\n"
-    "Reads one prompt a line as decimal ids, decodes greedily and writes the ids,\n"
-    "each as soon as it is known, one line for each prompt. The ids do not depend\n"
-    "on how much memory is given.\n";
+    "Reads one prompt a line as decimal ids, continues it and writes the ids, each as\n"
+    "soon as it is known, one line for each prompt. The ids do not depend on how much\n"
+    "memory is given, nor on what other lines there are.\n";
 
 static const k3_opt table[] = {
     {"model", 'm', "DIR", O_MODEL, "the checkpoint folder (default: $K3_MODEL)"},
@@ -26,6 +30,24 @@ static const k3_opt table[] = {
     {"gen", 'n', "N", O_GEN, "ids to generate after each prompt (default: 8; 0 only reads it)"},
     {"stop-id", 0, "ID", O_STOP, "end a sequence after this id, repeatable; \"none\" for never\n"
                                  "(default: the end ids of config and tokenizer)"},
+    {"temperature", 0, "T", O_TEMPERATURE, "draw from the distribution at that temperature (default: 0, greedy)"},
+    {"top-k", 0, "N", O_TOP_K, "draw among the N likeliest ids"},
+    {"min-p", 0, "P", O_MIN_P, "leave out ids less likely than P times the likeliest"},
+    {"top-p", 0, "P", O_TOP_P, "draw among the fewest ids that together have that probability"},
+    {"seed", 0, "N", O_SEED, "of the draw (default: 0)"},
+    {"batch", 0, "N", O_BATCH, "lines decoded together at most (default: 32 if memory allows)"},
+    {"draft", 0, "N", O_DRAFT, "guess up to N ids ahead where the text repeats itself, and verify them\n"
+                               "in one pass; the output does not change (default: 0)"},
+    {"stream-json", 0, NULL, O_STREAM, "write a JSON line for every id as it comes, of all lines"},
+    {"logprobs", 0, "FILE", O_LOGPROBS, "write line, index, id and log-probability of every id, TSV"},
+    {"score", 0, NULL, O_SCORE, "generate nothing: write line, position, id, log-probability, rank and\n"
+                                "argmax for every id but the first of a line, TSV"},
+    {"score-npy", 0, "FILE", O_SCORE_NPY, "the last three of these as float64 [ids, 3] .npy"},
+    {"perplexity", 0, NULL, O_PERPLEXITY, "generate nothing: write mean negative log-likelihood, its standard\n"
+                                          "error and the perplexity"},
+    {"save-state", 0, "FILE", O_SAVE, "write the state after the line, to go on from"},
+    {"load-state", 0, "FILE", O_LOAD, "go on from it: the line's ids follow those of the file"},
+    {"trace", 0, "FILE", O_TRACE, "record which experts were chosen, for k3-trace; \"-\" for standard output"},
     {"layers", 0, "N", O_LAYERS, "run the first N layers only, then norm and head"},
     {"logits", 0, "FILE", O_LOGITS, "write the logits of every position fed, float32 [rows, vocab] .npy"},
     {"report", 0, "FILE", O_REPORT, "write a JSON report of the run"},
@@ -127,6 +149,51 @@ static int size_within(const char *value, const char *what, uint64_t low, uint64
     if (!status && (*out < low || *out > high))
         status = k3_fail(err, K3_EUSAGE, "%s: \"%s\" is outside %s", what, value, range);
     return status;
+}
+
+/* Options that choose or judge ids. */
+static int take_choice(struct options *o, int id, const char *value, k3_err *err)
+{
+    switch (id) {
+    case O_BATCH:
+        return k3_num_u64(value, "--batch", 1, MAX_BATCH, &o->batch, err);
+    case O_DRAFT:
+        return k3_num_u64(value, "--draft", 0, K3_DRAFT_MAX - 1, &o->draft, err);
+    case O_TEMPERATURE:
+        return k3_num_double(value, "--temperature", 0, 1000, &o->temperature, err);
+    case O_TOP_K:
+        return k3_num_u64(value, "--top-k", 1, UINT32_MAX, &o->top_k, err);
+    case O_TOP_P:
+        return k3_num_double(value, "--top-p", 0, 1, &o->top_p, err);
+    case O_MIN_P:
+        return k3_num_double(value, "--min-p", 0, 1, &o->min_p, err);
+    case O_SEED:
+        return k3_num_u64(value, "--seed", 0, UINT64_MAX, &o->seed, err);
+    case O_LOGPROBS:
+        o->logprobs = value;
+        return 0;
+    case O_STREAM:
+        o->stream_json = true;
+        return 0;
+    case O_SCORE:
+        o->score = true;
+        return 0;
+    case O_SCORE_NPY:
+        o->score_npy = value;
+        return 0;
+    case O_PERPLEXITY:
+        o->perplexity = true;
+        return 0;
+    case O_SAVE:
+        o->save_state = value;
+        return 0;
+    case O_LOAD:
+        o->load_state = value;
+        return 0;
+    default:
+        o->trace = value;
+        return 0;
+    }
 }
 
 /* Options that say what to compute. */
@@ -235,12 +302,47 @@ bool options_preset(struct options *o, const char *name)
     return true;
 }
 
+static int take(struct options *o, int id, const char *value, k3_err *err)
+{
+    if (id >= O_BATCH && id <= O_TRACE)
+        return take_choice(o, id, value, err);
+    return (id <= O_THREADS ? take_run : take_how)(o, id, value, err);
+}
+
+/* What does not go together. */
+static int check(const struct options *o, k3_err *err)
+{
+    bool judged = o->score || o->perplexity || o->score_npy;
+    if (o->score && o->perplexity)
+        return k3_fail(err, K3_EUSAGE, "--score and --perplexity both write to standard output");
+    if (judged && (o->stream_json || o->logprobs || o->save_state))
+        return k3_fail(err, K3_EUSAGE, "scoring generates nothing for --stream-json, --logprobs or --save-state");
+    if (o->stream_json && o->trace && !strcmp(o->trace, "-"))
+        return k3_fail(err, K3_EUSAGE, "--stream-json and --trace - both write to standard output");
+    return 0;
+}
+
+/* `k3-decode state FILE`, or no operand at all. */
+static int operands(struct options *o, const k3_args *a, k3_err *err)
+{
+    bool state = a->noperands && !strcmp(a->operands[0], "state");
+    if (state && a->noperands == 2)
+        o->describe = a->operands[1];
+    else if (state)
+        return k3_fail(err, K3_EUSAGE, "state: needs one file");
+    else if (a->noperands)
+        return k3_fail(err, K3_EUSAGE, "%s: unexpected argument; prompts come on standard input", a->operands[0]);
+    else if (!o->model || !*o->model)
+        return k3_fail(err, K3_EUSAGE, "no model: give -m DIR or set K3_MODEL");
+    return check(o, err);
+}
+
 int options_parse(struct options *o, int argc, char **argv)
 {
     k3_args args = {.argc = argc, .argv = argv, .table = table};
     k3_err err = {0};
     int id;
-    *o = (struct options){.model = getenv("K3_MODEL"), .gen = 8, .trunk_bytes = -1, .cache_bytes = -1, .spill = -1,
+    *o = (struct options){.model = getenv("K3_MODEL"), .gen = 8, .top_p = 1, .trunk_bytes = -1, .cache_bytes = -1, .spill = -1,
                           .policy = K3_POLICY_LAYERS, .direct = true, .huge = true};
     while ((id = k3_opt_next(&args, &err)) != K3_OPT_DONE) {
         if (id == K3_OPT_HELP) {
@@ -251,19 +353,17 @@ int options_parse(struct options *o, int argc, char **argv)
             k3_print_version();
             return 1;
         }
-        if (id == K3_OPT_BAD || (id <= O_THREADS ? take_run : take_how)(o, id, args.value, &err))
+        if (id == K3_OPT_BAD || take(o, id, args.value, &err))
             return k3_report_error(&err) + 1;
     }
     if (o->list_presets) {
         plan_list_presets(o->json);
         return 1;
     }
-    if (args.noperands)
-        k3_fail(&err, K3_EUSAGE, "%s: unexpected argument; prompts come on standard input", args.operands[0]);
-    else if (!o->model || !*o->model)
-        k3_fail(&err, K3_EUSAGE, "no model: give -m DIR or set K3_MODEL");
-    if (err.status)
+    if (operands(o, &args, &err))
         return k3_report_error(&err) + 1;
+    if (o->score || o->perplexity || o->score_npy)
+        o->gen = 0;
     if (!o->threads)
         o->threads = k3_threads_default();
     if (!o->scratch)

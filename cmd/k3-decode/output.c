@@ -2,6 +2,7 @@
 #include "decode.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,7 +20,8 @@ static int write_all(const char *data, size_t n, k3_err *err)
     return 0;
 }
 
-int output_id(uint32_t id, char after, k3_err *err)
+/* One write: the id and the byte after it. */
+static int put_id(uint32_t id, char after, k3_err *err)
 {
     char text[16];
     unsigned n = k3_id_format(text, id);
@@ -27,9 +29,47 @@ int output_id(uint32_t id, char after, k3_err *err)
     return write_all(text, n, err);
 }
 
-int output_newline(k3_err *err)
+/* What has come of a sequence and is not yet written. */
+static int put_news(const struct engine *e, struct sequence *s, k3_err *err)
 {
-    return write_all("\n", 1, err);
+    int status = 0;
+    if (e->o->score || e->o->perplexity) {
+        status = write_all(s->text.data, s->text.n, err);
+        s->text.n = 0;
+        return status;
+    }
+    if (s->done && s->ids.n == s->prompt)
+        return write_all("\n", 1, err);
+    while (!status && s->shown < s->ids.n - s->prompt) {
+        bool last = s->done && s->shown + 1 == s->ids.n - s->prompt;
+        status = put_id(s->ids.id[s->prompt + s->shown], last ? '\n' : ' ', err);
+        s->shown += !status;
+    }
+    return status;
+}
+
+int output_sequences(struct engine *e, k3_err *err)
+{
+    /* Events went out as they came; a trace on standard output has it for itself. */
+    if (e->o->stream_json || (e->o->trace && !strcmp(e->o->trace, "-")))
+        return 0;
+    while (e->next_out < e->nseq) {
+        struct sequence *s = e->seq[e->next_out];
+        int status = put_news(e, s, err);
+        if (status || !s->done)
+            return status;
+        e->next_out++;
+    }
+    return 0;
+}
+
+int output_event(struct engine *e, const struct sequence *s, uint32_t id, double logprob, k3_err *err)
+{
+    char line[192];
+    int n = snprintf(line, sizeof line, "{\"line\": %" PRIu64 ", \"index\": %zu, \"id\": %" PRIu32 ", \"logprob\": %.6f, \"end\": %s}\n",
+                     s->line + 1, s->ids.n - s->prompt, id, logprob, s->done ? s->stopped ? "\"stop\"" : "\"length\"" : "null");
+    (void)e;
+    return write_all(line, (size_t)n, err);
 }
 
 int logits_open(struct logits *l, const char *path, uint64_t vocab, k3_err *err)

@@ -70,6 +70,12 @@ static struct order_size size_order(const k3_config *c, uint64_t layers, uint64_
     return s;
 }
 
+/* Options that want the logits of every token, and so of one sequence at a time. */
+static bool all_rows(const struct options *o)
+{
+    return o->logits || o->score || o->perplexity || o->score_npy;
+}
+
 static bool has_experts(const struct plan_input *in, const struct plan *p)
 {
     return in->c->moe_layers && p->stream.layers > in->c->first_moe;
@@ -86,16 +92,19 @@ static void itemise(struct plan *p, const struct plan_input *in, const struct or
 {
     const k3_config *c = in->c;
     const struct stream_plan *st = &p->stream;
-    uint64_t rows = in->o->logits ? p->tokens : 1, slots = has_experts(in, p) ? st->expert_slots : 0;
+    uint64_t slots = has_experts(in, p) ? st->expert_slots : 0, together = p->sequences * (1 + p->draft);
+    p->rows = all_rows(in->o) ? p->tokens : together;
     p->nitems = 0;
     p->total = 0;
     item(p, "program and libraries", program_bytes);
     item(p, "index", in->index_bytes);
     item(p, "reading order", s->tiles * (sizeof(k3_tile) + sizeof(struct pinned)) + s->pieces * sizeof(k3_piece));
     item(p, "threads", (uint64_t)(in->o->threads + (int)st->depth + 1) * stack_bytes + st->depth * in->bounce);
-    item(p, p->spill ? "state (KDA layers in scratch)" : "state", k3_state_bytes(c, st->layers, p->positions, p->spill));
+    item(p, p->spill ? "state (KDA layers in scratch)" : "state",
+         p->sequences * k3_state_bytes(c, st->layers, p->positions, p->spill));
+    item(p, "drafts", p->draft ? p->sequences * k3_state_draft_bytes(c, st->layers, 1 + p->draft) : 0);
     item(p, "activations", k3_model_bytes(c, in->o->threads, p->tokens, p->positions));
-    item(p, "logits", rows * c->vocab * sizeof(float));
+    item(p, "logits", (p->rows + 2) * c->vocab * sizeof(float)); /* two rows for sampling */
     item(p, "tile ring", st->ring * k3_direct_room(s->largest));
     item(p, "experts in transit", has_experts(in, p) ? st->transit * in->expert_room : 0);
     item(p, "pinned tiles", st->pin_bytes);
@@ -148,6 +157,8 @@ static void least(struct plan *p, const struct plan_input *in, uint64_t tile, bo
     p->stream.depth = o->io_depth ? (uint32_t)o->io_depth : 8;
     p->stream.transit = 1;
     p->stream.pin_bytes = p->stream.expert_slots = 0;
+    p->sequences = 1;
+    p->draft = 0;
     p->tokens = o->chunk ? o->chunk : 1;
     p->spill = spill;
 }
@@ -158,11 +169,35 @@ static uint64_t total_of(struct plan *p, const struct plan_input *in, const stru
     return p->total;
 }
 
+/* Sequences together, and room for their drafts: a pass over the weights serves them all. */
+static void grow_together(struct plan *p, const struct plan_input *in, const struct order_size *s)
+{
+    const struct options *o = in->o;
+    uint64_t start = total_of(p, in, s), allowed = start + (p->budget > start ? (p->budget - start) / 2 : 0);
+    uint64_t most = min64(o->batch ? o->batch : MOST_TOGETHER, in->demand.sequences), chunk = p->tokens;
+    bool single = o->logits || o->score_npy || o->save_state || o->load_state || p->spill;
+    for (uint64_t draft = o->draft;; draft /= 2) {
+        p->draft = draft;
+        p->tokens = max64(chunk, 1 + draft);
+        if (!draft || total_of(p, in, s) <= allowed)
+            break;
+    }
+    while (!single && p->sequences < most) {
+        p->sequences++;
+        p->tokens = max64(chunk, p->sequences * (1 + p->draft));
+        if (total_of(p, in, s) > allowed) {
+            p->sequences--;
+            break;
+        }
+    }
+    p->tokens = max64(chunk, p->sequences * (1 + p->draft));
+}
+
 /* Doubles the tokens of a pass, up to the prompt, while that takes no more than a
  * third of what is spare: every pass saved is a whole trunk not read again. */
 static void grow_tokens(struct plan *p, const struct plan_input *in, const struct order_size *s)
 {
-    uint64_t most = min64(max64(in->prompt, 1), 256), start = total_of(p, in, s);
+    uint64_t most = min64(max64(in->demand.prompt, 1), 256), start = total_of(p, in, s);
     uint64_t allowed = start + (p->budget > start ? (p->budget - start) / 3 : 0);
     while (p->tokens < most) {
         uint64_t before = p->tokens;
@@ -179,6 +214,7 @@ static void grow(struct plan *p, const struct plan_input *in, const struct order
 {
     const struct options *o = in->o;
     uint64_t want = p->stream.depth + 2, slot = k3_direct_room(s->largest);
+    grow_together(p, in, s);
     if (!o->chunk)
         grow_tokens(p, in, s);
     uint64_t used = total_of(p, in, s), spare = p->budget > used ? p->budget - used : 0;
@@ -268,7 +304,7 @@ static bool fits(const struct plan_input *in, const struct options *o, uint64_t 
 {
     struct order_size s;
     struct plan_input changed = *in;
-    struct plan p = {.positions = max64(in->prompt + o->gen, o->context), .budget = budget, .stream.layers = o->layers};
+    struct plan p = {.positions = max64(in->demand.positions - in->o->gen + o->gen, o->context), .budget = budget, .stream.layers = o->layers};
     changed.o = o;
     if (o->trunk && !strcmp(o->trunk, "none"))
         changed.trunk_tile = 0;
@@ -326,7 +362,7 @@ static void find_advice(const struct plan *p, const struct plan_input *in, const
     else if ((given->trunk_bytes != UNSET || given->cache_bytes != UNSET) && fits(in, &o, p->budget / 1000000 * 1000000))
         advise(a, "--memory %" PRIu64 "M", p->budget / 1000000);
     o = *given;
-    if (o.context > in->prompt + o.gen && (n = most_that_fits(in, &o, &o.context, p->budget)))
+    if (o.context > in->demand.positions && (n = most_that_fits(in, &o, &o.context, p->budget)))
         advise(a, "--context %" PRIu64, n);
     o = *given;
     if ((n = most_that_fits(in, &o, &o.gen, p->budget)))
@@ -380,7 +416,7 @@ int plan_make(struct plan *p, const struct plan_input *in, const struct machine 
     const struct options *o = in->o;
     bool given = o->trunk_bytes != UNSET || o->cache_bytes != UNSET;
     struct order_size s;
-    *p = (struct plan){.positions = in->positions};
+    *p = (struct plan){.positions = max64(in->demand.positions, o->context)};
     p->stream = (struct stream_plan){.layers = o->layers, .policy = o->policy, .direct = o->direct, .huge = o->huge,
                                      .slow_us = (uint32_t)o->slow_us};
     uint64_t most = m->limit - m->limit / 10, free_choice = o->memory ? o->memory : default_bytes;

@@ -6,7 +6,7 @@
 #include "decode.h"
 #include "streamer.h"
 
-enum { PLAN_ITEMS = 16, UNSET = -1, ULTRA_BYTES = 256000000 };
+enum { PLAN_ITEMS = 16, UNSET = -1, ULTRA_BYTES = 256000000, MOST_TOGETHER = 32 };
 
 struct plan_item {
     const char *name;
@@ -26,8 +26,7 @@ struct machine {
 struct plan_input {
     const struct options *o;
     const k3_config *c;
-    uint64_t prompt;         /* tokens of the longest prompt known */
-    uint64_t positions;      /* prompt and generation */
+    struct demand demand;
     uint64_t expert_room;    /* memory of one expert slot */
     uint64_t bounce;         /* of one reader thread */
     uint64_t trunk_tile;     /* tile size of the trunk file, 0: from the shards */
@@ -36,8 +35,11 @@ struct plan_input {
 
 struct plan {
     struct stream_plan stream;
-    uint64_t tokens;         /* in one pass */
-    uint64_t positions;
+    uint64_t sequences;      /* decoded together at most */
+    uint64_t draft;          /* tokens drafted at most for each */
+    uint64_t tokens;         /* in one pass, at least one and a draft for every sequence */
+    uint64_t rows;           /* of logits in one pass */
+    uint64_t positions;      /* of one sequence */
     bool spill;              /* KDA state in a scratch file */
     uint64_t budget;         /* what may be used: --memory, or the machine's limit */
     uint64_t total;          /* what will be used */

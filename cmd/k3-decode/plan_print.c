@@ -39,9 +39,9 @@ static void print_table(const struct plan *p, const struct plan_input *in, const
         if (p->item[i].bytes)
             line(p->item[i].name, p->item[i].bytes, "");
     printf("choices: %" PRIu32 " tiles of %s, %" PRIu32 " readers, %" PRIu32 " expert slots (%s), passes of %" PRIu64
-           " tokens, %" PRIu64 " positions, %d thread%s\n",
+           " tokens of %" PRIu64 " sequence%s, %" PRIu64 " positions, %d thread%s\n",
            s->ring, k3_fmt_bytes(a, s->tile_bytes), s->depth, s->expert_slots, k3_policy_name(s->policy), p->tokens,
-           p->positions, in->o->threads, in->o->threads == 1 ? "" : "s");
+           p->sequences, p->sequences == 1 ? "" : "s", p->positions, in->o->threads, in->o->threads == 1 ? "" : "s");
     printf("a decode step reads %s\n", k3_fmt_bytes(a, p->trunk + p->head + p->experts + p->embedding));
     line("trunk", p->trunk, "");
     line("head", p->head, "");
@@ -64,11 +64,11 @@ static void print_json(const struct plan *p, const struct plan_input *in, const 
     json_t *memory = json_object(), *root;
     for (int i = 0; i < p->nitems; i++)
         json_object_set_new(memory, p->item[i].name, json_integer((json_int_t)p->item[i].bytes));
-    root = json_pack("{s:I, s:I, s:o, s:i, s:I, s:i, s:i, s:s, s:I, s:I, s:i, s:b}", "planned_bytes", (json_int_t)p->total,
+    root = json_pack("{s:I, s:I, s:o, s:i, s:I, s:i, s:i, s:s, s:I, s:I, s:I, s:I, s:i, s:b}", "planned_bytes", (json_int_t)p->total,
                      "budget_bytes", (json_int_t)p->budget, "memory", memory, "ring", (int)p->stream.ring, "tile_bytes",
                      (json_int_t)p->stream.tile_bytes, "io_depth", (int)p->stream.depth, "expert_slots",
                      (int)p->stream.expert_slots, "cache_policy", k3_policy_name(p->stream.policy), "chunk",
-                     (json_int_t)p->tokens, "positions", (json_int_t)p->positions, "threads", in->o->threads, "spill", p->spill);
+                     (json_int_t)p->tokens, "sequences", (json_int_t)p->sequences, "draft", (json_int_t)p->draft, "positions", (json_int_t)p->positions, "threads", in->o->threads, "spill", p->spill);
     json_object_set_new(root, "bytes_per_token",
                         json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "trunk", (json_int_t)p->trunk, "head", (json_int_t)p->head,
                                   "experts", (json_int_t)p->experts, "experts_without_cache", (json_int_t)p->experts_most,

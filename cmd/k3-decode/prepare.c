@@ -90,10 +90,10 @@ static uint64_t bounce_bytes(const k3_config *c)
     return k3_direct_room(most);
 }
 
-static void fill_input(struct plan_input *in, const struct options *o, const k3_config *c, const k3_index *ix, uint64_t prompt,
-                       uint64_t positions)
+static void fill_input(struct plan_input *in, const struct options *o, const k3_config *c, const k3_index *ix,
+                       const struct demand *d)
 {
-    *in = (struct plan_input){.o = o, .c = c, .prompt = prompt, .positions = positions > o->context ? positions : o->context,
+    *in = (struct plan_input){.o = o, .c = c, .demand = *d,
                               .expert_room = ix ? streamer_expert_room(ix) : k3_direct_room(k3_expert_bytes(c)),
                               .bounce = bounce_bytes(c), .index_bytes = index_bytes(o, c)};
 }
@@ -126,27 +126,24 @@ static void close_source(struct engine *e)
 static int open_planned(struct engine *e, const char *trunk, k3_err *err)
 {
     const struct plan *p = e->plan;
-    uint64_t rows = e->o->logits ? p->tokens : 1;
     int status = streamer_open(&e->source, e->index, trunk, NULL, &p->stream, err);
     if (!status)
         status = k3_model_new(&e->model, e->c, e->kernels, e->pool, p->tokens, p->positions, err);
-    if (!status && !(e->row = malloc(rows * e->c->vocab * sizeof *e->row)))
-        status = k3_fail(err, K3_ESYS, "out of memory for %" PRIu64 " rows of logits", rows);
+    if (!status && !(e->row = malloc(p->rows * e->c->vocab * sizeof *e->row)))
+        status = k3_fail(err, K3_ESYS, "out of memory for %" PRIu64 " rows of logits", p->rows);
     return status;
 }
 
-int prepare(struct engine *e, uint64_t prompt, uint64_t positions, k3_err *err)
+int prepare(struct engine *e, const struct demand *d, k3_err *err)
 {
     char buf[4096];
     const char *trunk = trunk_path(e->o, buf);
     struct plan_input in;
     struct machine m;
-    if (e->plan && positions <= e->plan->positions)
-        return 0;
     close_source(e);
     if (!e->plan && !(e->plan = malloc(sizeof *e->plan)))
         return k3_fail(err, K3_ESYS, "out of memory");
-    fill_input(&in, e->o, e->c, e->index, prompt, positions);
+    fill_input(&in, e->o, e->c, e->index, d);
     int status = trunk_tile(e->index, trunk, &in.trunk_tile, err);
     if (status)
         return status;
@@ -159,6 +156,7 @@ int prepare(struct engine *e, uint64_t prompt, uint64_t positions, k3_err *err)
 int print_plan(struct options *o, k3_err *err)
 {
     enum { PROMPT = 32 };
+    struct demand d = {.sequences = o->batch ? o->batch : 1, .prompt = PROMPT, .positions = PROMPT + o->gen};
     char buf[4096], path[4096];
     k3_config *c = malloc(sizeof *c);
     k3_index *ix = NULL;
@@ -174,7 +172,7 @@ int print_plan(struct options *o, k3_err *err)
         status = k3_index_open(&ix, o->model, o->index, err);
     if (!status) {
         const char *trunk = ix ? trunk_path(o, buf) : NULL;
-        fill_input(&in, o, c, ix, PROMPT, PROMPT + o->gen);
+        fill_input(&in, o, c, ix, &d);
         status = trunk_tile(ix, trunk, &in.trunk_tile, err);
         if (!status) {
             look_at_machine(&m, o, ix, trunk);

@@ -11,15 +11,29 @@ struct sums {
     double prompt_s, gen_s;
 };
 
+/* Seconds until its first id, or until its end if it has none. */
+static double prompt_seconds(const struct sequence *s)
+{
+    double until = s->first_id > 0 ? s->first_id : s->ended;
+    return s->admitted > 0 && until > 0 ? until - s->admitted : 0;
+}
+
+static double latest(const struct sequence *s)
+{
+    return s->ended > 0 ? s->ended : k3_now();
+}
+
 static struct sums add_up(const struct engine *e)
 {
     struct sums t = {0};
     for (size_t i = 0; i < e->nseq; i++) {
-        t.prompt += e->seq[i].prompt.n;
-        t.out += e->seq[i].out.n;
-        t.steps += e->seq[i].out.n ? e->seq[i].out.n - 1 : 0;
-        t.prompt_s += e->seq[i].prompt_s;
-        t.gen_s += e->seq[i].gen_s;
+        const struct sequence *s = e->seq[i];
+        uint64_t out = s->ids.n - s->prompt;
+        t.prompt += s->prompt;
+        t.out += out;
+        t.steps += out ? out - 1 : 0;
+        t.prompt_s += prompt_seconds(s);
+        t.gen_s += out ? latest(s) - s->first_id : 0;
     }
     return t;
 }
@@ -29,23 +43,19 @@ static double ratio(double a, double b)
     return b > 0 ? a / b : 0;
 }
 
-static uint64_t read_bytes(const struct totals *t)
-{
-    return t->traffic.trunk_bytes + t->traffic.head_bytes + t->traffic.expert_bytes + t->traffic.embed_bytes + t->unused_bytes;
-}
-
-void report_token(const struct engine *e, const struct sequence *s, const struct totals *before, double seconds)
+void report_pass(const struct engine *e, size_t sequences, size_t tokens, const struct totals *before, double seconds)
 {
     struct totals now;
     char a[24];
     if (k3_verbosity < 1)
         return;
     engine_totals(e, &now);
-    k3_note("token %zu: id %" PRIu32 " fed in %.3f s, read %s, waited for trunk %.3f s, for experts %.3f s, hits %" PRIu64
+    k3_note("pass %" PRIu64 ": %zu token%s of %zu line%s in %.3f s, read %s, waited for trunk %.3f s, for experts %.3f s, hits %" PRIu64
             " of %" PRIu64,
-            s->out.n, s->out.id[s->out.n - 1], seconds, k3_fmt_bytes(a, read_bytes(&now) - read_bytes(before)),
-            now.wait_trunk - before->wait_trunk, now.wait_experts - before->wait_experts,
-            now.traffic.hits - before->traffic.hits, now.traffic.requests - before->traffic.requests);
+            now.traffic.passes, tokens, tokens == 1 ? "" : "s", sequences, sequences == 1 ? "" : "s", seconds,
+            k3_fmt_bytes(a, totals_bytes(&now) - totals_bytes(before)), now.wait_trunk - before->wait_trunk,
+            now.wait_experts - before->wait_experts, now.traffic.hits - before->traffic.hits,
+            now.traffic.requests - before->traffic.requests);
 }
 
 void report_short(const struct engine *e, int status)
@@ -65,15 +75,18 @@ void report_short(const struct engine *e, int status)
             k3_fmt_bytes(d, r->embed_bytes), r->passes, r->requests, r->hits, r->misses, t.evictions);
     k3_note("waited %.2f s for trunk, %.2f s for experts, computed %.2f s; disk busy %.2f s at %s/s; memory %s of %s planned",
             t.wait_trunk, t.wait_experts, e->pass_s - t.wait_trunk - t.wait_experts, t.busy,
-            k3_fmt_bytes(a, (uint64_t)ratio((double)read_bytes(&t), t.busy)), k3_fmt_bytes(b, k3_peak_rss()),
+            k3_fmt_bytes(a, (uint64_t)ratio((double)totals_bytes(&t), t.busy)), k3_fmt_bytes(b, k3_peak_rss()),
             k3_fmt_bytes(c, e->plan ? e->plan->total : 0));
+    if (e->drafts.passes)
+        k3_note("drafts: %" PRIu64 " of %" PRIu64 " ids right in %" PRIu64 " passes, about %s not read", e->drafts.accepted,
+                e->drafts.proposed, e->drafts.passes, k3_fmt_bytes(a, e->drafts.saved_bytes));
 }
 
-static json_t *ids_json(const k3_ids *ids)
+static json_t *ids_json(const uint32_t *ids, size_t n)
 {
     json_t *a = json_array();
-    for (size_t i = 0; i < ids->n; i++)
-        json_array_append_new(a, json_integer(ids->id[i]));
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(a, json_integer(ids[i]));
     return a;
 }
 
@@ -81,10 +94,11 @@ static json_t *sequences_json(const struct engine *e)
 {
     json_t *a = json_array();
     for (size_t i = 0; i < e->nseq; i++) {
-        const struct sequence *s = &e->seq[i];
-        json_array_append_new(a, json_pack("{s:o, s:o, s:b, s:f, s:f}", "prompt_ids", ids_json(&s->prompt), "ids",
-                                           ids_json(&s->out), "stopped", s->stopped, "prompt_seconds", s->prompt_s,
-                                           "generation_seconds", s->gen_s));
+        const struct sequence *s = e->seq[i];
+        size_t out = s->ids.n - s->prompt;
+        json_array_append_new(a, json_pack("{s:o, s:o, s:b, s:f, s:f}", "prompt_ids", ids_json(s->ids.id, s->prompt), "ids",
+                                           ids_json(s->ids.id + s->prompt, out), "stopped", s->stopped, "prompt_seconds",
+                                           prompt_seconds(s), "generation_seconds", out ? latest(s) - s->first_id : 0.0));
     }
     return a;
 }
@@ -109,17 +123,23 @@ static json_t *time_json(const struct engine *e, const struct sums *s, const str
                      "disk_busy", t->busy);
 }
 
+static json_t *drafts_json(const struct drafts *d)
+{
+    return json_pack("{s:I, s:I, s:I, s:I}", "proposed", (json_int_t)d->proposed, "accepted", (json_int_t)d->accepted, "passes",
+                     (json_int_t)d->passes, "saved_bytes", (json_int_t)d->saved_bytes);
+}
+
 static json_t *plan_json(const struct engine *e)
 {
     const struct plan *p = e->plan;
     if (!p)
         return json_null();
     uint64_t pinned = e->source ? e->source->pinned_bytes : 0;
-    return json_pack("{s:I, s:I, s:i, s:I, s:i, s:I, s:i, s:s, s:I, s:I, s:b}", "planned_bytes", (json_int_t)p->total,
+    return json_pack("{s:I, s:I, s:i, s:I, s:i, s:I, s:i, s:s, s:I, s:I, s:I, s:I, s:b}", "planned_bytes", (json_int_t)p->total,
                      "budget_bytes", (json_int_t)p->budget, "ring", (int)p->stream.ring, "tile_bytes",
                      (json_int_t)p->stream.tile_bytes, "io_depth", (int)p->stream.depth, "pinned_bytes", (json_int_t)pinned,
                      "expert_slots", (int)p->stream.expert_slots, "cache_policy", k3_policy_name(p->stream.policy), "chunk",
-                     (json_int_t)p->tokens, "positions", (json_int_t)p->positions, "spill", p->spill);
+                     (json_int_t)p->tokens, "sequences", (json_int_t)p->sequences, "draft", (json_int_t)p->draft, "positions", (json_int_t)p->positions, "spill", p->spill);
 }
 
 int report_write(const struct engine *e, k3_file **file, int status, const k3_err *why, k3_err *err)
@@ -129,12 +149,12 @@ int report_write(const struct engine *e, k3_file **file, int status, const k3_er
     char print[K3_FINGERPRINT_TEXT];
     const char *error = status && status != K3_EPIPE ? why->text : k3_interrupted ? "interrupted" : NULL;
     engine_totals(e, &t);
-    json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:s?}", "version",
+    json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:i, s:s?}", "version",
                              K3_VERSION, "model", e->o->model, "fingerprint",
                              k3_fingerprint_text(print, k3_index_fingerprint(e->index)), "isa", e->kernels->name, "threads",
                              e->o->threads, "layers", (json_int_t)e->o->layers, "prompt_tokens", (json_int_t)s.prompt,
                              "generated_tokens", (json_int_t)s.out, "peak_rss_bytes", (json_int_t)k3_peak_rss(), "sequences",
-                             sequences_json(e), "read", traffic_json(&t), "seconds", time_json(e, &s, &t), "plan", plan_json(e),
+                             sequences_json(e), "read", traffic_json(&t), "seconds", time_json(e, &s, &t), "plan", plan_json(e), "drafts", drafts_json(&e->drafts),
                              "status", status == K3_EPIPE ? 0 : status, "error", error);
     FILE *to = k3_file_stream(*file);
     int bad = !root || json_dumpf(root, to, JSON_INDENT(1)) || fputc('\n', to) == EOF;

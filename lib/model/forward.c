@@ -13,6 +13,9 @@ int k3_pass_begin(k3_model *m, const k3_span *spans, size_t nspans, k3_err *err)
         if (st && st->position + spans[i].n > st->positions)
             return k3_fail(err, K3_EDATA, "a sequence of %" PRIu64 " tokens does not fit its state of %" PRIu64 " positions",
                            st->position + spans[i].n, st->positions);
+        if (st && (st->draft_n || (spans[i].tentative && spans[i].n > st->draft_most)))
+            return k3_fail(err, K3_ESYS, "a draft of %zu tokens where %zu are allowed and %zu not yet accepted", spans[i].n,
+                           st->draft_most, st->draft_n);
         T += spans[i].n;
     }
     if (T > m->max_tokens)
@@ -122,9 +125,14 @@ int k3_head(k3_model *m, k3_source *src, uint64_t layers, float *logits, k3_err 
 
 void k3_pass_end(k3_model *m)
 {
-    for (size_t i = 0; i < m->nspans; i++)
-        if (m->spans[i].state)
-            m->spans[i].state->position += m->spans[i].n;
+    for (size_t i = 0; i < m->nspans; i++) {
+        const k3_span *s = &m->spans[i];
+        if (!s->state)
+            continue;
+        s->state->position += s->n;
+        s->state->settle = 0; /* applied on the way */
+        s->state->draft_n = s->tentative ? s->n : 0;
+    }
 }
 
 int k3_forward(k3_model *m, k3_source *src, const k3_span *spans, size_t nspans, uint64_t layers, bool more,

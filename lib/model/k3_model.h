@@ -28,6 +28,15 @@ void k3_state_free(k3_state *state);
 /* Back to an empty sequence. */
 void k3_state_reset(k3_state *state);
 uint64_t k3_state_position(const k3_state *state); /* tokens fed so far */
+enum { K3_DRAFT_MAX = 64 }; /* tokens of a tentative span */
+
+/* Makes room for tentative spans of up to `tokens` (1..K3_DRAFT_MAX) tokens: per KDA layer the
+ * inputs of its recurrence are kept until the next pass, k3_state_draft_bytes in all. */
+int k3_state_allow_drafts(k3_state *state, size_t tokens, k3_err *err);
+uint64_t k3_state_draft_bytes(const k3_config *c, uint64_t layers, size_t tokens);
+/* After a pass with a tentative span: its first n tokens stay, the others have
+ * never been. Nothing is run again but the recurrences of those n, in the next pass. */
+void k3_state_accept(k3_state *state, size_t n);
 /* Bytes of memory for that many positions. */
 uint64_t k3_state_bytes(const k3_config *c, uint64_t layers, uint64_t positions, bool spilled);
 /* Bytes of scratch read and written so far; 0 if nothing is spilled. */
@@ -75,6 +84,7 @@ typedef struct k3_span {
     const uint32_t *ids;
     size_t n;       /* tokens, >= 1 */
     size_t logits;  /* logits are wanted for the last `logits` of them, 0..n */
+    bool tentative; /* some of them may be taken back: k3_state_accept must follow */
 } k3_span;
 
 /* Called while a pass runs; NULL members are skipped. A return value that is

@@ -12,6 +12,7 @@ struct kda_buf {
     float *z;          /* [T][W] */
     float *beta;       /* [T][kda_heads] */
     float *g, *o;      /* [T][W] */
+    float *work;       /* [threads][D*D + 3*(conv_kernel-1)*D] state of a head that is not to stay */
 };
 struct mla_buf {
     float *qa;         /* [T][q_lora_rank] */
@@ -111,7 +112,17 @@ struct k3_state {
     size_t block_bytes;
     struct layer_state *layer;
     struct spill *spill;      /* NULL: every layer is in memory */
+    /* Tentative tokens: what their recurrences were fed with, per KDA layer
+     * [most][draft_row] of q, k, v, z (each [W]) and beta ([kda_heads]). */
+    float **draft;            /* [layers], NULL where there are none */
+    size_t draft_most, draft_n; /* room, and tokens of the tentative span at hand */
+    size_t settle;            /* of those, accepted and not yet in S; applied by the next pass */
 };
+
+static inline size_t draft_row(const k3_config *c)
+{
+    return 4 * c->kda_width + c->kda_heads;
+}
 
 /* The state of a layer that a block is about to use, and the end of that use. */
 int state_enter(k3_state *s, int layer, k3_err *err);

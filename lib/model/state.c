@@ -119,10 +119,36 @@ void k3_state_traffic(const k3_state *s, uint64_t *read_bytes, uint64_t *write_b
         spill_traffic(s->spill, read_bytes, write_bytes);
 }
 
+uint64_t k3_state_draft_bytes(const k3_config *c, uint64_t layers, size_t tokens)
+{
+    return kda_count(c, layers) * (tokens * draft_row(c) * sizeof(float) + 64);
+}
+
+int k3_state_allow_drafts(k3_state *s, size_t tokens, k3_err *err)
+{
+    if (!(s->draft = calloc(s->layers, sizeof *s->draft)))
+        return k3_fail(err, K3_ESYS, "out of memory");
+    for (uint64_t l = 0; l < s->layers; l++)
+        if (!s->c->is_mla[l] && !(s->draft[l] = malloc(tokens * draft_row(s->c) * sizeof(float))))
+            return k3_fail(err, K3_ESYS, "out of memory for drafts of %zu tokens", tokens);
+    s->draft_most = tokens;
+    return 0;
+}
+
+void k3_state_accept(k3_state *s, size_t n)
+{
+    s->position = s->position - s->draft_n + n;
+    s->settle = n;
+    s->draft_n = 0;
+}
+
 void k3_state_free(k3_state *s)
 {
     if (!s)
         return;
+    for (uint64_t l = 0; s->draft && l < s->layers; l++)
+        free(s->draft[l]);
+    free(s->draft);
     spill_free(s->spill);
     munmap(s->block, s->block_bytes);
     free(s->layer);
@@ -136,6 +162,7 @@ void k3_state_reset(k3_state *s)
         if (s->layer[l].S)
             memset(s->layer[l].S, 0, kda_floats(s->c) * sizeof(float));
     s->position = 0;
+    s->settle = s->draft_n = 0;
 }
 
 uint64_t k3_state_position(const k3_state *s)

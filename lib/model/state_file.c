@@ -141,6 +141,9 @@ int k3_state_save(k3_state *s, uint64_t first, k3_fingerprint model, const uint3
 {
     k3_file *file = NULL;
     struct file_head h = head_for(s->c);
+    /* Accepted drafts that the KDA state has not seen are fed again after loading. */
+    s->position -= s->settle;
+    s->settle = 0;
     if (nids && nids < s->position)
         return k3_fail(err, K3_EUSAGE, "%s: %zu ids for a state that has seen %" PRIu64, path, nids, s->position);
     h.model = model;

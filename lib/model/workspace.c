@@ -30,7 +30,7 @@ static uint64_t most(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void carve_kda(k3_model *m, struct carver *a, uint64_t T)
+static void carve_kda(k3_model *m, struct carver *a, uint64_t T, int threads)
 {
     const k3_config *c = m->c;
     struct kda_buf *b = &m->kda;
@@ -42,6 +42,7 @@ static void carve_kda(k3_model *m, struct carver *a, uint64_t T)
     b->beta = floats(a, T * c->kda_heads);
     b->g = floats(a, T * c->kda_width);
     b->o = floats(a, T * c->kda_width);
+    b->work = floats(a, (uint64_t)threads * (c->kda_head_dim + 3 * (c->conv_kernel - 1)) * c->kda_head_dim);
 }
 
 static void carve_mla(k3_model *m, struct carver *a, uint64_t T)
@@ -88,7 +89,7 @@ static void carve_moe(k3_model *m, struct carver *a, uint64_t T)
 static uint64_t worker_floats(const k3_config *c, uint64_t T, uint64_t positions)
 {
     uint64_t D = c->kda_head_dim, row = c->kv_lora_rank + c->qk_rope;
-    uint64_t kda = (c->conv_kernel - 1 + T) * D + 4 * T * D + 64;
+    uint64_t rows = T > K3_DRAFT_MAX ? T : K3_DRAFT_MAX, kda = (c->conv_kernel - 1 + rows) * D + 3 * rows * D + 2 * D + 64;
     uint64_t mla = HEAD_BLOCK * (positions + row + c->kv_lora_rank) + 64;
     uint64_t other = most(c->experts + c->topk, k3_snapshots_before(c, c->layers) + 1);
     return most(other, most(c->kda_layers ? kda : 0, c->mla_layers ? mla : 0));
@@ -132,7 +133,7 @@ static void carve_all(k3_model *m, struct carver *a, int threads)
     carve_vectors(m, a);
     /* Attention is over before the MLP starts; the MoE's buffers live beside the shared experts'. */
     uint64_t start = a->used;
-    carve_kda(m, a, T);
+    carve_kda(m, a, T, threads);
     ends[0] = a->used;
     a->used = start;
     carve_mla(m, a, T);

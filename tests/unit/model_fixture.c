@@ -63,7 +63,7 @@ void feed_all(struct fixture *f, const uint32_t *ids, size_t n, size_t step, flo
     k3_state_reset(f->state);
     for (size_t at = 0; at < n; at += step) {
         size_t part = n - at < step ? n - at : step;
-        k3_span span = {f->state, ids + at, part, part};
+        k3_span span = {f->state, ids + at, part, part, false};
         cr_assert(!k3_forward(f->model, f->source, &span, 1, f->c->layers, true, logits + at * f->c->vocab, &err), "%s", err.text);
     }
 }

@@ -128,13 +128,13 @@ static void check_greedy(const char *model)
         struct ids ids;
         case_ids(one, &ids);
         k3_state_reset(f.state);
-        k3_span span = {f.state, ids.id, ids.prompt, 1};
+        k3_span span = {f.state, ids.id, ids.prompt, 1, false};
         for (size_t t = ids.prompt; t < ids.n; t++) {
             cr_assert(!k3_forward(f.model, f.source, &span, 1, f.c->layers, true, row, &err), "%s", err.text);
             size_t got = argmax(row, f.c->vocab);
             cr_assert(got == ids.id[t], "%s: id %zu is %zu, not %u", json_string_value(json_object_get(one, "name")),
                       t - ids.prompt, got, ids.id[t]);
-            span = (k3_span){f.state, &ids.id[t], 1, 1};
+            span = (k3_span){f.state, &ids.id[t], 1, 1, false};
         }
     }
     free(row);
@@ -205,7 +205,7 @@ Test(model_bits, batch_company)
         case_ids(json_array_get(f.cases, i), &ids[i]);
         len[i] = 3 + 4 * i < ids[i].n ? 3 + 4 * i : ids[i].n;
         cr_assert(!k3_state_new(&st[i], f.c, f.c->layers, 64, &err));
-        span[i] = (k3_span){st[i], ids[i].id, len[i], 1 + i % 2};
+        span[i] = (k3_span){st[i], ids[i].id, len[i], 1 + i % 2, false};
         rows += span[i].logits;
     }
     float *all = malloc(rows * V * sizeof *all), *single = malloc(32 * V * sizeof *single);
@@ -232,11 +232,52 @@ Test(model_errors, full_state_and_foreign_id)
     uint32_t ids[] = {1, 2, 3, 4}, bad[] = {(uint32_t)f.c->vocab};
     float *row = malloc(f.c->vocab * sizeof *row);
     cr_assert(!k3_state_new(&small, f.c, f.c->layers, 3, &err));
-    cr_expect_eq(k3_forward(f.model, f.source, &(k3_span){small, ids, 4, 1}, 1, f.c->layers, true, row, &err), K3_EDATA);
+    cr_expect_eq(k3_forward(f.model, f.source, &(k3_span){small, ids, 4, 1, false}, 1, f.c->layers, true, row, &err), K3_EDATA);
     cr_expect_eq(k3_state_position(small), 0);
-    cr_expect_eq(k3_forward(f.model, f.source, &(k3_span){small, bad, 1, 1}, 1, f.c->layers, true, row, &err), K3_EDATA);
+    cr_expect_eq(k3_forward(f.model, f.source, &(k3_span){small, bad, 1, 1, false}, 1, f.c->layers, true, row, &err), K3_EDATA);
     cr_expect(strstr(err.text, "333"), "%s", err.text);
     k3_state_free(small);
     free(row);
+    fixture_close(&f);
+}
+
+/* Tentative tokens of which only some are kept leave no trace: then and after a
+ * second draft the bits are those of a run that never drafted. Catches a state
+ * written too early, a history or position not taken back. */
+Test(model_bits, drafts_taken_back)
+{
+    enum { PROMPT = 9, DRAFT = 5, AFTER = 6 };
+    struct fixture f;
+    struct ids ids;
+    k3_err err = {0};
+    fixture_open(&f, "odd", NULL, 2, PASS, TILE);
+    size_t V = f.c->vocab, n = PROMPT + 2 * DRAFT + AFTER;
+    case_ids(json_array_get(f.cases, json_array_size(f.cases) - 1), &ids);
+    for (size_t i = ids.n; i < n; i++)
+        ids.id[i] = (uint32_t)(i * 37 % V);
+    float *want = malloc(n * V * sizeof *want), *got = malloc(n * V * sizeof *got);
+    feed_all(&f, ids.id, n, PASS, want);
+    cr_assert(!k3_state_allow_drafts(f.state, DRAFT, &err), "%s", err.text);
+    for (size_t keep = 1; keep <= DRAFT; keep++) {
+        feed_all(&f, ids.id, PROMPT, PASS, got);
+        size_t at = PROMPT;
+        for (int round = 0; round < 2; round++) {
+            uint32_t draft[DRAFT];
+            for (size_t i = 0; i < DRAFT; i++) /* right up to `keep`, wrong after */
+                draft[i] = i < keep ? ids.id[at + i] : (ids.id[at + i] + 1) % (uint32_t)V;
+            k3_span span = {f.state, draft, DRAFT, DRAFT, true};
+            cr_assert(!k3_forward(f.model, f.source, &span, 1, f.c->layers, true, got + at * V, &err), "%s", err.text);
+            k3_state_accept(f.state, keep);
+            at += keep;
+            cr_assert_eq(k3_state_position(f.state), at);
+        }
+        for (size_t end = at + AFTER; at < end; at++) {
+            k3_span span = {f.state, &ids.id[at], 1, 1, false};
+            cr_assert(!k3_forward(f.model, f.source, &span, 1, f.c->layers, true, got + at * V, &err), "%s", err.text);
+        }
+        cr_expect(!memcmp(want, got, at * V * sizeof *got), "other bits with %zu of %d kept", keep, DRAFT);
+    }
+    free(want);
+    free(got);
     fixture_close(&f);
 }

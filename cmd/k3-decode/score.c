@@ -1,0 +1,83 @@
+/* --score and --perplexity: how likely the model finds given ids. */
+#include "plan.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+int scores_open(struct scores *s, const struct options *o, k3_err *err)
+{
+    int status = o->score_npy ? k3_file_create(&s->npy, o->score_npy, err) : 0;
+    /* The header counts the rows; it is written again at the end. */
+    if (!status && s->npy && k3_file_is_direct(s->npy))
+        status = k3_fail(err, K3_EUSAGE, "--score-npy: %s is no regular file", o->score_npy);
+    if (!status && s->npy)
+        status = k3_npy_write_header(k3_file_stream(s->npy), o->score_npy, "<f8", 2, (uint64_t[]){0, 3}, err);
+    return status;
+}
+
+/* How many ids come before `id` in order of logit, lower ids first on ties; 0 is the best. */
+static uint64_t rank_of(const float *logits, uint64_t vocab, uint32_t id)
+{
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < vocab; i++)
+        n += logits[i] > logits[id] || (logits[i] == logits[id] && i < id);
+    return n;
+}
+
+static uint64_t best_of(const float *logits, uint64_t vocab)
+{
+    uint64_t best = 0;
+    for (uint64_t i = 1; i < vocab; i++)
+        if (logits[i] > logits[best])
+            best = i;
+    return best;
+}
+
+static int add_row(struct engine *e, struct sequence *s, size_t at, const float *logits, k3_err *err)
+{
+    struct scores *sc = &e->scores;
+    uint32_t id = s->ids.id[at];
+    double lp = sampler_logprob(&e->sampler, logits, id);
+    uint64_t rank = rank_of(logits, e->c->vocab, id), best = best_of(logits, e->c->vocab);
+    char line[128];
+    sc->n++;
+    sc->sum -= lp;
+    sc->squares += lp * lp;
+    if (sc->npy && fwrite((double[]){lp, (double)rank, (double)best}, sizeof(double), 3, k3_file_stream(sc->npy)) != 3)
+        return k3_fail_write(err, e->o->score_npy);
+    sc->rows++;
+    if (!e->o->score)
+        return 0;
+    int n = snprintf(line, sizeof line, "%" PRIu64 "\t%zu\t%" PRIu32 "\t%.6f\t%" PRIu64 "\t%" PRIu64 "\n", s->line + 1, at, id,
+                     lp, rank, best);
+    return k3_bytes_add(&s->text, line, (size_t)n, err);
+}
+
+int scores_add(struct engine *e, struct sequence *s, size_t first, size_t n, const float *logits, k3_err *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < n && first + i + 1 < s->ids.n && !status; i++)
+        status = add_row(e, s, first + i + 1, logits + i * e->c->vocab, err);
+    return status;
+}
+
+int scores_end(struct engine *e, k3_err *err)
+{
+    struct scores *s = &e->scores;
+    int status = 0;
+    if (e->o->perplexity) {
+        double mean = s->n ? s->sum / (double)s->n : 0;
+        double variance = s->n > 1 ? (s->squares - s->sum * mean) / (double)(s->n - 1) : 0;
+        double error = s->n ? sqrt(fmax(variance, 0) / (double)s->n) : 0;
+        if (printf("ids %" PRIu64 "\nmean_nll %.6f\nstandard_error %.6f\nperplexity %.4f\n", s->n, mean, error, exp(mean)) < 0 ||
+            fflush(stdout))
+            return k3_fail_write(err, "standard output");
+    }
+    if (!s->npy)
+        return 0;
+    if (fseek(k3_file_stream(s->npy), 0, SEEK_SET))
+        return k3_fail_write(err, e->o->score_npy);
+    status = k3_npy_write_header(k3_file_stream(s->npy), e->o->score_npy, "<f8", 2, (uint64_t[]){s->rows, 3}, err);
+    return status ? status : k3_file_commit(&s->npy, err);
+}

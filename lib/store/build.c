@@ -26,7 +26,7 @@ struct build {
     bool check;
     struct problems *problems;
     struct image_tensor *tensors; /* [layers + 1][K3_TENSORS] */
-    uint64_t *parts;              /* [moe_layers][experts][K3_PARTS] places, 0: not seen; stored + 1 */
+    uint64_t *parts;              /* [moe_layers][experts][K3_PARTS] place + 1; 0: not seen */
     uint64_t ntensors, nparts, nignored;
 };
 
@@ -35,20 +35,11 @@ static int no_memory(k3_err *err, const char *dir)
     return k3_fail(err, K3_ESYS, "%s: out of memory for the index", dir);
 }
 
-static char *path_in(const char *dir, const char *name)
-{
-    size_t n = strlen(dir) + strlen(name) + 2;
-    char *path = malloc(n);
-    if (path)
-        snprintf(path, n, "%s/%s", dir, name);
-    return path;
-}
-
 static void read_shard(struct build *b, struct shard *s)
 {
     k3_err e;
     struct shard_file f;
-    char *path = path_in(b->dir, s->info.name);
+    char *path = path_join(b->dir, s->info.name);
     int status = path ? shard_open(&f, path, s->info.name, &e) : no_memory(&e, b->dir);
     free(path);
     if (status) {
@@ -59,11 +50,10 @@ static void read_shard(struct build *b, struct shard *s)
     s->info.mtime = shard_mtime(&f.st);
     s->info.header = f.header;
     s->info.digest = f.digest;
-    if (s->info.size >> PLACE_BITS) {
+    if (s->info.size >> PLACE_BITS)
         problem(&s->problems, s->info.name, NULL, -1, "%" PRIu64 " bytes, at most 2^%d are supported", s->info.size, PLACE_BITS);
-    } else if (header_parse(&s->header, &f, s->info.name, &b->config, &s->problems, &e)) {
+    else if (header_parse(&s->header, &f, s->info.name, &b->config, &s->problems, &e))
         problems_add(&s->problems, &e);
-    }
     shard_close(&f);
 }
 
@@ -272,11 +262,7 @@ static void fill_experts(const struct build *b, char *image, const struct layout
     const k3_config *c = &b->config;
     uint64_t *experts = section_at(image, l, S_EXPERTS), *row = section_at(image, l, S_SCATTERED), nrows = 0;
     uint64_t bytes[K3_PARTS];
-    for (int p = 0; p < K3_PARTS; p++) {
-        k3_tensor t;
-        k3_schema_part(c, (k3_part_id)p, &t);
-        bytes[p] = t.bytes;
-    }
+    part_sizes(c, bytes);
     for (uint64_t e = 0; e < c->moe_layers * c->experts; e++) {
         const uint64_t *part = b->parts + e * K3_PARTS;
         experts[e] = adjacent(part, bytes);
@@ -316,11 +302,7 @@ static int fill(const struct build *b, k3_index *ix, k3_err *err)
     const k3_config *c = &b->config;
     struct layout l;
     uint64_t scattered = 0, bytes[K3_PARTS];
-    for (int p = 0; p < K3_PARTS; p++) {
-        k3_tensor t;
-        k3_schema_part(c, (k3_part_id)p, &t);
-        bytes[p] = t.bytes;
-    }
+    part_sizes(c, bytes);
     for (uint64_t e = 0; e < c->moe_layers * c->experts; e++)
         scattered += adjacent(b->parts + e * K3_PARTS, bytes) == PLACE_NONE;
     lay_out(b, &l, scattered);

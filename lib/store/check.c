@@ -1,5 +1,4 @@
 /* k3-index check: all the problems of a folder, not the first. */
-#define _GNU_SOURCE
 #include "store.h"
 
 #include <errno.h>
@@ -13,16 +12,10 @@ enum { PROBLEMS_MAX = 1000, NAMED = 3 };
 
 /* ---- the index file -------------------------------------------------------------------- */
 
-static char *join(const char *dir, const char *name)
-{
-    char *p;
-    return asprintf(&p, "%s/%s", dir, name) < 0 ? NULL : p;
-}
-
 /* Shards changed since the index was written, also those that only look changed. */
 static int check_index(const char *dir, const char *file, struct problems *p, k3_err *err)
 {
-    char *path = file ? strdup(file) : join(dir, "k3.index");
+    char *path = file ? strdup(file) : path_join(dir, "k3.index");
     k3_index *ix;
     k3_err e;
     if (!path)
@@ -72,7 +65,7 @@ static int check_size(struct sizes *z, unsigned line, char *text, k3_err *err)
         return k3_fail(err, K3_EDATA, "%s: line %u: not a file name and a number of bytes", z->file, line);
     for (uint32_t i = 0; i < z->shards.n; i++)
         z->listed[i] |= !strcmp(z->shards.name[i], name);
-    char *path = join(z->dir, name);
+    char *path = path_join(z->dir, name);
     if (!path)
         return k3_fail(err, K3_ESYS, "%s: out of memory", z->file);
     if (stat(path, &st))
@@ -156,7 +149,7 @@ static void compare_map(const k3_index *ix, const char *file, json_t *map, struc
 static int check_map(const k3_index *ix, struct problems *p, k3_err *err)
 {
     static const char name[] = "model.safetensors.index.json";
-    char *path = join(ix->dir, name), *text;
+    char *path = path_join(ix->dir, name), *text;
     json_error_t je;
     size_t size;
     if (!path)
@@ -202,7 +195,7 @@ static void count_shards(k3_check *out, const char *dir)
     out->shards = list.n;
     for (uint32_t i = 0; i < list.n; i++) {
         struct stat st;
-        char *path = join(dir, list.name[i]);
+        char *path = path_join(dir, list.name[i]);
         if (path && !stat(path, &st))
             out->bytes += (uint64_t)st.st_size;
         free(path);

@@ -59,6 +59,15 @@ char *k3_fingerprint_text(char *buf, k3_fingerprint f)
     return buf;
 }
 
+void part_sizes(const k3_config *c, uint64_t bytes[K3_PARTS])
+{
+    for (int p = 0; p < K3_PARTS; p++) {
+        k3_tensor t;
+        k3_schema_part(c, (k3_part_id)p, &t);
+        bytes[p] = t.bytes;
+    }
+}
+
 /* ---- the image ------------------------------------------------------------------------ */
 
 static int damaged(k3_err *err, const char *name, int64_t at, const char *what)
@@ -208,11 +217,7 @@ int index_attach(k3_index *ix, const char *name, k3_err *err)
         return k3_fail_at(err, K3_EDATA, name, NULL, -1, "stale: config.json has changed; run k3-index");
     if ((status = attach_sections(ix, name, err)))
         return status;
-    for (int p = 0; p < K3_PARTS; p++) {
-        k3_tensor t;
-        k3_schema_part(c, (k3_part_id)p, &t);
-        ix->part_bytes[p] = t.bytes;
-    }
+    part_sizes(c, ix->part_bytes);
     if (h->layers != c->layers || h->tensors_per_layer != K3_TENSORS || h->moe_layers != c->moe_layers ||
         h->experts != c->experts || h->section[S_TENSORS].bytes != (c->layers + 1) * K3_TENSORS * sizeof *ix->tensors ||
         h->section[S_EXPERTS].bytes != c->moe_layers * c->experts * 8 || ix->nshards >= PLACE_SHARDS || !tensors_fit(ix) ||
@@ -296,13 +301,6 @@ int index_load(k3_index **out, const char *dir, const char *path, k3_err *err)
     return status;
 }
 
-/* MODEL/k3.index where no name was given. */
-static char *default_path(const char *dir)
-{
-    char *path;
-    return asprintf(&path, "%s/k3.index", dir) < 0 ? NULL : path;
-}
-
 static int build_in_memory(k3_index **out, const char *dir, k3_err *err)
 {
     int status = k3_index_build(out, dir, k3_threads_default(), err);
@@ -314,7 +312,7 @@ static int build_in_memory(k3_index **out, const char *dir, k3_err *err)
 
 int k3_index_open(k3_index **out, const char *dir, const char *file, k3_err *err)
 {
-    char *path = file ? strdup(file) : default_path(dir);
+    char *path = file ? strdup(file) : path_join(dir, "k3.index");
     k3_index *ix = NULL;
     int status = 0;
     *out = NULL;

@@ -17,6 +17,12 @@ enum { HEADER_MAX = 100000000, SHARDS_MAX = 99999 };
 /* What downloaders put behind a name until the file is whole. */
 static const char *const unfinished[] = {".incomplete", ".part", ".partial", ".tmp", ".aria2", ".crdownload", ".download"};
 
+char *path_join(const char *dir, const char *name)
+{
+    char *path;
+    return asprintf(&path, "%s/%s", dir, name) < 0 ? NULL : path;
+}
+
 static const char *number(const char *s, uint64_t *out)
 {
     const char *p = s;

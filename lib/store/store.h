@@ -128,6 +128,13 @@ extern const struct dtype dtype_table[];
 /* Index into dtype_table or -1. */
 int dtype_find(const char *name);
 
+/* ---- small things ------------------------------------------------------------------------ */
+
+/* "DIR/NAME", malloc'ed; NULL when out of memory. */
+char *path_join(const char *dir, const char *name);
+/* Bytes of each part of an expert. */
+void part_sizes(const k3_config *c, uint64_t bytes[K3_PARTS]);
+
 /* ---- shards ------------------------------------------------------------------------------ */
 
 struct shard_list {

@@ -1,5 +1,4 @@
 /* k3.sums: one XXH3-64 for every unit that is ever read at once. */
-#define _GNU_SOURCE
 #include "store.h"
 
 #include <errno.h>
@@ -81,10 +80,7 @@ static int lay_out(struct layout *l, const k3_config *c, k3_err *err)
 
 static char *sums_path(const char *dir, const char *path)
 {
-    char *p;
-    if (path)
-        return strdup(path);
-    return asprintf(&p, "%s/k3.sums", dir) < 0 ? NULL : p;
+    return path ? strdup(path) : path_join(dir, "k3.sums");
 }
 
 /* ---- reading -------------------------------------------------------------------------- */

@@ -6,5 +6,5 @@ k3-trace synth flat -n 10 --shape 4,1,64,4 -o small.k3t
 k3-trace synth flat -n 2000000 --shape 4,1,64,4 | (ulimit -v 80000; k3-trace sim -p lru,lfu,s3fifo -s 6,12 --threads 1 --tsv) | cut -f 1,2,4
 k3-trace synth flat -n 2000000 --shape 4,1,64,4 | (ulimit -v 80000; k3-trace info) | grep choices
 # what must know the future says so when it does not fit
-k3-trace synth flat -n 2000000 --shape 4,1,64,4 | (ulimit -v 80000; k3-trace sim -p belady -s 6 --threads 1) 2>&1 | sed 's/[0-9][0-9]*/N/'
+k3-trace synth flat -n 2000000 --shape 4,1,64,4 | (ulimit -v 80000; k3-trace sim -p belady -s 6 --threads 1) 2>&1 | sed 's/[0-9]\{4,\}/N/'
 echo "${PIPESTATUS[1]}"

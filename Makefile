@@ -12,7 +12,7 @@ PARTS   := base spec kernel store model text trace
 
 CFLAGS  ?= -O3 -g
 K3_CFLAGS := -std=gnu11 -ffp-contract=off -fno-math-errno -pthread \
-	-Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings \
+	-Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wno-missing-field-initializers \
 	$(addprefix -Ilib/,$(PARTS))
 LDLIBS  := -lzstd -ljansson -lxxhash -lm
 ifdef WERROR

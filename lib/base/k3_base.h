@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #define K3_VERSION "0.1.0"
 
@@ -83,6 +84,10 @@ int k3_fail_write(k3_err *err, const char *name);
  * unfinished temporary files and kills. */
 extern volatile sig_atomic_t k3_interrupted;
 void k3_catch_signals(void);
+
+/* read(2), but one of those signals ends the wait for input with -1, EINTR and
+ * k3_interrupted set, also if it came just before or was taken by another thread. */
+ssize_t k3_read_wait(int fd, void *buf, size_t size);
 
 /* Removes unfinished temporary files and dies by the signal that was caught. */
 void k3_die_by_signal(void);

@@ -1,6 +1,10 @@
 /* Signals and the temporaries that must not outlive them. */
+#define _GNU_SOURCE
 #include "k3_base.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +18,7 @@ static volatile sig_atomic_t temp_used[MAX_TEMPS];
 static pthread_mutex_t temp_lock = PTHREAD_MUTEX_INITIALIZER;
 static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
 static bool only_flag;
+static int wake[2] = {-1, -1}; /* a pipe that holds a byte once a signal came */
 
 static void remove_temps(void)
 {
@@ -25,7 +30,10 @@ static void remove_temps(void)
 static void on_signal(int sig)
 {
     if (only_flag && !k3_interrupted) {
+        int e = errno;
         k3_interrupted = sig;
+        if (write(wake[1], "", 1) < 0)
+            errno = e; /* no pipe: a read is only woken if the signal finds it blocked */
         return;
     }
     remove_temps();
@@ -45,8 +53,26 @@ static void install(void)
 
 void k3_catch_signals(void)
 {
+    if (wake[0] < 0 && pipe2(wake, O_CLOEXEC | O_NONBLOCK))
+        wake[0] = wake[1] = -1;
     only_flag = true;
     install();
+}
+
+ssize_t k3_read_wait(int fd, void *buf, size_t size)
+{
+    struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = wake[0], .events = POLLIN}};
+    ssize_t n;
+    do {
+        while (!k3_interrupted && poll(p, 2, -1) < 0 && errno == EINTR)
+            ;
+        if (k3_interrupted) {
+            errno = EINTR;
+            return -1;
+        }
+        n = read(fd, buf, size);
+    } while (n < 0 && errno == EINTR);
+    return n;
 }
 
 void k3_die_by_signal(void)

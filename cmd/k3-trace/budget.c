@@ -37,6 +37,8 @@ static struct split split_at(const struct outcome *o, const struct job *job, con
 
 static void print_row(const struct split *s, const struct budget *b, const char *mark)
 {
+    const char *name;
+    double unit = unit_of((double)b->bytes, &name);
     if (b->tsv)
         printf("%" PRIu64 "\t%" PRIu64 "\t%u\t%s\t%.6f\t%.0f\t%.0f\t%.4f\n", s->pinned, s->cache, s->slots,
                s->slots ? k3_sim_name(s->kind) : "none", s->hit_rate, s->trunk_read, s->expert_read, s->seconds);
@@ -46,9 +48,21 @@ static void print_row(const struct split *s, const struct budget *b, const char 
                mark, s->pinned, s->cache, s->slots, s->slots ? k3_sim_name(s->kind) : "none", s->hit_rate, s->trunk_read,
                s->expert_read, s->seconds);
     else
-        printf("%9.2f %9.2f %7u %7s %7.2f %10.2f %10.2f %9.2f%s\n", (double)s->pinned / 1e9, (double)s->cache / 1e9, s->slots,
-               s->slots ? k3_sim_name(s->kind) : "none", 100 * s->hit_rate, s->trunk_read / 1e9, s->expert_read / 1e9,
+        printf("%9.2f %9.2f %7u %7s %7.2f %10.2f %10.2f %9.2f%s\n", (double)s->pinned / unit, (double)s->cache / unit, s->slots,
+               s->slots ? k3_sim_name(s->kind) : "none", 100 * s->hit_rate, s->trunk_read / unit, s->expert_read / unit,
                s->seconds, mark);
+}
+
+static void print_heading(const struct budget *b)
+{
+    const char *name;
+    char all[24], trunk[24], trunk_rate[24], expert_rate[24], pinned[16], cache[16];
+    unit_of((double)b->bytes, &name);
+    snprintf(pinned, sizeof pinned, "trunk %s", name);
+    snprintf(cache, sizeof cache, "cache %s", name);
+    printf("%s for trunk (%s, read at %s/s) and experts (%s/s)\n\n", k3_fmt_bytes(all, b->bytes), k3_fmt_bytes(trunk, b->trunk),
+           k3_fmt_bytes(trunk_rate, (uint64_t)b->trunk_rate), k3_fmt_bytes(expert_rate, (uint64_t)b->expert_rate));
+    printf("%9s %9s %7s %7s %7s %10s %10s %9s\n", pinned, cache, "slots", "policy", "hit %", "trunk/tok", "expert/tok", "s/token");
 }
 
 static void print_splits(const struct outcome *o, const struct job *job, const struct budget *b)
@@ -67,9 +81,7 @@ static void print_splits(const struct outcome *o, const struct job *job, const s
     else if (b->json)
         printf("{\"budget\":%" PRIu64 ",\"trunk\":%" PRIu64 ",\"splits\":[\n", b->bytes, b->trunk);
     else
-        printf("%.2f GB for trunk (%.2f GB, read at %.2f GB/s) and experts (%.2f GB/s)\n\n%9s %9s %7s %7s %7s %10s %10s %9s\n",
-               (double)b->bytes / 1e9, (double)b->trunk / 1e9, b->trunk_rate / 1e9, b->expert_rate / 1e9, "trunk GB",
-               "cache GB", "slots", "policy", "hit %", "trunk/tok", "expert/tok", "s/token");
+        print_heading(b);
     bool first = true;
     for (int z = 0; z < job->sizes; z++) {
         bool shown = z * SHOWN % (job->sizes - 1 ? job->sizes - 1 : 1) == 0 || z == best;
@@ -84,9 +96,11 @@ static void print_splits(const struct outcome *o, const struct job *job, const s
         print_row(&top, b, "");
         printf("}\n");
     } else if (!b->tsv) {
-        printf("\nbest: %.2f GB of trunk pinned, %.2f GB of experts (%u slots%s%s): %.2f GB and %.2f s a token\n",
-               (double)top.pinned / 1e9, (double)top.cache / 1e9, top.slots, top.slots ? ", " : "",
-               top.slots ? k3_sim_name(top.kind) : "", (top.trunk_read + top.expert_read) / 1e9, top.seconds);
+        char pinned[24], cache[24], read[24];
+        printf("\nbest: %s of trunk pinned, %s of experts (%u slots%s%s): %s and %.2f s a token\n",
+               k3_fmt_bytes(pinned, top.pinned), k3_fmt_bytes(cache, top.cache), top.slots, top.slots ? ", " : "",
+               top.slots ? k3_sim_name(top.kind) : "", k3_fmt_bytes(read, (uint64_t)(top.trunk_read + top.expert_read)),
+               top.seconds);
     }
 }
 

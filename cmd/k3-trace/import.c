@@ -8,11 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_OUT = 1, OPT_FORMAT, OPT_SHAPE, OPT_BYTES, OPT_INCREMENTAL };
+enum { OPT_OUT = 1, OPT_FORMAT, OPT_SHAPE, OPT_BYTES, OPT_INCREMENTAL, OPT_MODEL };
 
 static const k3_opt table[] = {
     {"output", 'o', "FILE", OPT_OUT, "where to write (default: standard output)"},
     {"format", 'f', "FORMAT", OPT_FORMAT, "pairs: headerless int32 (layer, expert), the default;\ncsv: as k3-trace export writes it; oracle: oracleGeneral"},
+    {"model", 'm', "MODEL", OPT_MODEL, "the checkpoint whose routing it is, instead of --shape and\n--expert-bytes"},
     {"shape", 0, "L,F,E,K", OPT_SHAPE, "layers, first layer with experts, experts, experts a\nposition uses (default: 93,1,896,16)"},
     {"expert-bytes", 0, "SIZE", OPT_BYTES, "of one expert (default: 17547264)"},
     {"incremental", 'i', NULL, OPT_INCREMENTAL, "pairs: of steps that run the whole text again, keep the\nnew position only: the true decode steps"},
@@ -21,12 +22,13 @@ static const k3_opt table[] = {
 };
 
 static const char usage[] =
-    "usage: k3-trace import [-o FILE] [-f FORMAT] [--shape L,F,E,K] [--expert-bytes SIZE] [-i] [FILE]\n"
+    "usage: k3-trace import [-o FILE] [-f FORMAT] [-m MODEL | --shape L,F,E,K] [--expert-bytes SIZE] [-i] [FILE]\n"
     "\n"
     "Makes a trace of another program's record of routing.\n";
 
 struct import {
-    const char *out, *format;
+    const char *out, *format, *model;
+    bool shaped; /* --shape or --expert-bytes is given */
     k3_trace_header header;
     bool incremental;
     FILE *from;
@@ -224,6 +226,11 @@ static int run(struct import *im, const k3_args *args, k3_err *err)
         return k3_fail(err, K3_EUSAGE, "--format: \"%s\" is none of pairs, csv and oracle", im->format);
     if (im->incremental && strcmp(im->format, "pairs"))
         return k3_fail(err, K3_EUSAGE, "--incremental goes with --format pairs only");
+    if (im->model && im->shaped)
+        return k3_fail(err, K3_EUSAGE, "--model says what --shape and --expert-bytes would say");
+    int status = im->model ? model_header(im->model, &im->header, NULL, err) : 0;
+    if (status)
+        return status;
     bool std = !strcmp(path, "-");
     im->steps.name = std ? "standard input" : path;
     im->steps.shape = im->header.shape;
@@ -234,8 +241,7 @@ static int run(struct import *im, const k3_args *args, k3_err *err)
     for (char *p = im->header.source; *p; p++)
         if ((unsigned char)*p < 32 || *p == 127)
             *p = '?';
-    int status = k3_trace_check_header(&im->header, err);
-    if (status)
+    if ((status = k3_trace_check_header(&im->header, err)))
         return status;
     im->from = std ? stdin : fopen(path, "rbe");
     if (!im->from)
@@ -264,8 +270,11 @@ int cmd_import(int argc, char **argv, k3_err *err)
             status = parse_shape(args.value, &im.header.shape, err);
         else if (id == OPT_BYTES)
             status = k3_num_size(args.value, "--expert-bytes", 1, &im.header.expert_bytes, err);
+        else if (id == OPT_MODEL)
+            im.model = args.value;
         else
             im.incremental = true;
+        im.shaped |= id == OPT_SHAPE || id == OPT_BYTES;
     }
     return status ? status : run(&im, &args, err);
 }

@@ -7,9 +7,10 @@
 
 #include <jansson.h>
 
-enum { OPT_JSON = 1, OPT_LAYERS, OPT_TOKENS, MAX_POINTS = 64 };
+enum { OPT_JSON = 1, OPT_LAYERS, OPT_TOKENS, OPT_MODEL, MAX_POINTS = 64 };
 
 static const k3_opt table[] = {
+    {"model", 'm', "MODEL", OPT_MODEL, "refuse a trace that is not of this checkpoint"},
     {"layers", 'l', NULL, OPT_LAYERS, "a line for each layer: choices, experts used, repeats, the hottest"},
     {"tokens", 't', "LIST", OPT_TOKENS, "unique experts a layer after these numbers of positions\n(default: 1,2,5,12,17,40,100,1000)"},
     {"json", 0, NULL, OPT_JSON, "the output as JSON"},
@@ -18,7 +19,7 @@ static const k3_opt table[] = {
 };
 
 static const char usage[] =
-    "usage: k3-trace info [-l] [-t LIST] [--json] [TRACE]\n"
+    "usage: k3-trace info [-m MODEL] [-l] [-t LIST] [--json] [TRACE]\n"
     "\n"
     "Requests, distinct experts, reuse, the working set of one token, and the best hit rate\n"
     "that any cache can reach.\n";
@@ -29,6 +30,7 @@ struct layer {
 };
 
 struct info {
+    const char *model;
     bool json, layers;
     uint64_t point[MAX_POINTS];       /* numbers of positions */
     uint64_t unique[MAX_POINTS];      /* summed over the layers that reached them */
@@ -291,6 +293,8 @@ int cmd_info(int argc, char **argv, k3_err *err)
             return status;
         if (id == OPT_TOKENS)
             status = parse_points(&in, args.value, err);
+        if (id == OPT_MODEL)
+            in.model = args.value;
         in.json |= id == OPT_JSON;
         in.layers |= id == OPT_LAYERS;
     }
@@ -298,7 +302,9 @@ int cmd_info(int argc, char **argv, k3_err *err)
         status = open_operand(&args, &r, err);
     if (status)
         return status;
-    status = run(&in, r, err);
+    status = check_model(in.model, r, NULL, err);
+    if (!status)
+        status = run(&in, r, err);
     k3_trace_free(r);
     return status;
 }

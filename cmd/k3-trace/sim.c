@@ -7,10 +7,11 @@
 
 enum {
     OPT_POLICY = 1, OPT_SIZE, OPT_UNBATCHED, OPT_WARMUP, OPT_DISK, OPT_CURVE, OPT_BUDGET, OPT_TRUNK, OPT_TRUNK_DISK,
-    OPT_COMPAT, OPT_TSV, OPT_JSON, OPT_SEED, OPT_THREADS
+    OPT_COMPAT, OPT_TSV, OPT_JSON, OPT_SEED, OPT_THREADS, OPT_MODEL
 };
 
 static const k3_opt table[] = {
+    {"model", 'm', "MODEL", OPT_MODEL, "refuse a trace that is not of this checkpoint, and take\nthe bytes of its trunk"},
     {"policy", 'p', "LIST", OPT_POLICY,
      "of lru, layers, lfu (the engine's), fifo, clock, random,\n"
      "slru, 2q, arc, s3fifo, sieve, wtinylfu, pin, belady,\n"
@@ -21,7 +22,7 @@ static const k3_opt table[] = {
     {"disk", 'd', "LIST", OPT_DISK, "seconds a token at these disk rates (bytes a second, 3.2G)"},
     {"curve", 'c', NULL, OPT_CURVE, "LRU at every size: lines of slots, hits, hit rate"},
     {"budget", 'b', "SIZE", OPT_BUDGET, "the best split of SIZE between pinned trunk and expert cache"},
-    {"trunk", 0, "SIZE", OPT_TRUNK, "with --budget: bytes of the trunk (default: 108.81G, K3's)"},
+    {"trunk", 0, "SIZE", OPT_TRUNK, "with --budget: bytes of the trunk (default:\nthe model's, or 108.81G, K3's)"},
     {"trunk-disk", 0, "RATE", OPT_TRUNK_DISK, "with --budget: rate of the trunk's disk, if it is another"},
     {"compat", 0, NULL, OPT_COMPAT, "the table in the layout of the origin engine's sim_cache.py"},
     {"tsv", 0, NULL, OPT_TSV, "one line for each policy and size, tab-separated"},
@@ -34,7 +35,7 @@ static const k3_opt table[] = {
 
 static const char usage[] =
     "usage: k3-trace sim [-p LIST] [-s LIST] [-u] [-w N|prefill] [-d RATES] [OPTION ...] [TRACE]\n"
-    "       k3-trace sim --budget SIZE [--trunk SIZE] [-d RATE] [TRACE]\n"
+    "       k3-trace sim --budget SIZE [-m MODEL | --trunk SIZE] [-d RATE] [TRACE]\n"
     "\n"
     "What expert caches would have hit. A layer's experts are one batch, as the engine asks\n"
     "for them: none of it leaves while it is served.\n";
@@ -43,7 +44,7 @@ enum { MAX_RATES = 8 };
 
 struct sim {
     struct job job;
-    const char *sizes, *policies;
+    const char *model, *sizes, *policies;
     double rate[MAX_RATES];
     int rates;
     struct budget budget;
@@ -79,6 +80,9 @@ static int take_option(struct sim *s, int id, const char *value, k3_err *err)
     uint64_t n;
     int status = 0;
     switch (id) {
+    case OPT_MODEL:
+        s->model = value;
+        return 0;
     case OPT_POLICY:
         s->policies = value;
         return parse_policies(value, &s->job, err);
@@ -175,13 +179,17 @@ static void print_table(const struct sim *s, const struct outcome *o)
 {
     const struct job *job = &s->job;
     bool dead = false;
+    const char *name, *rate;
+    double unit = unit_of((double)token_slots(&o->header.shape) * (double)o->header.expert_bytes, &name);
     print_head(s, o);
     printf("%10s %7s", "cache", "slots");
     for (int k = 0; k < job->kinds; k++)
         printf(" %*s", column(job->kind[k]), k3_sim_name(job->kind[k]));
-    printf("  GB/token");
-    for (int i = 0; i < s->rates; i++)
-        printf("  s at %5.2f GB/s", s->rate[i] / 1e9);
+    printf("  %s/token", name);
+    for (int i = 0; i < s->rates; i++) {
+        double rate_unit = unit_of(s->rate[i], &rate);
+        printf("  s at %6.2f %s/s", s->rate[i] / rate_unit, rate);
+    }
     printf("\n");
     for (int z = 0; z < job->sizes; z++) {
         char size[24];
@@ -193,12 +201,12 @@ static void print_table(const struct sim *s, const struct outcome *o)
             dead |= job->kind[k] == K3_SIM_LRU && !hits && job->slots[z] && o->requests > o->first &&
                     job->slots[z] < token_slots(&o->header.shape);
         }
-        printf("  %8.2f", bytes / 1e9);
+        printf("  %8.2f", bytes / unit);
         for (int i = 0; i < s->rates; i++)
-            printf("  %15.2f", bytes / s->rate[i]);
+            printf("  %16.2f", bytes / s->rate[i]);
         printf("\n");
     }
-    printf("\nhit rates in %%; GB/token%s of %s\n", s->rates ? " and seconds" : "", k3_sim_name(job->kind[0]));
+    printf("\nhit rates in %%; %s/token%s of %s\n", name, s->rates ? " and seconds" : "", k3_sim_name(job->kind[0]));
     if (dead)
         printf("lru hits nothing below one token's set: layers come round in a cycle. layers and lfu do, or\n"
                "give the memory to the trunk (--budget)\n");
@@ -333,9 +341,9 @@ static int run_budget(struct sim *s, k3_trace_reader *r, k3_err *err)
     s->budget.expert_rate = s->rates ? s->rate[0] : 3.2e9;
     if (!s->trunk_disk_given)
         s->budget.trunk_rate = s->budget.expert_rate;
-    if (!s->trunk_given) {
+    if (!s->trunk_given && !s->model) {
         if (memcmp(shape, &k3, sizeof k3))
-            return k3_fail(err, K3_EUSAGE, "%s: not of K3's shape: give the bytes of its trunk with --trunk", k3_trace_name(r));
+            return k3_fail(err, K3_EUSAGE, "%s: not of K3's shape: give its trunk with --trunk SIZE or -m MODEL", k3_trace_name(r));
         s->budget.trunk = (uint64_t)K3_TRUNK_BYTES_DEFAULT;
     }
     s->budget.json = s->json;
@@ -348,7 +356,9 @@ static int run(struct sim *s, k3_trace_reader *r, k3_err *err)
     struct job *job = &s->job;
     const k3_trace_header *h = k3_trace_info(r);
     struct outcome o;
-    int status = 0;
+    int status = check_model(s->model, r, s->trunk_given ? NULL : &s->budget.trunk, err);
+    if (status)
+        return status;
     if (s->budget.bytes)
         return run_budget(s, r, err);
     if (s->compat)

@@ -13,6 +13,12 @@ uint32_t token_slots(const k3_shape *s)
     return (uint32_t)(s->layers - s->first) * (uint32_t)s->topk;
 }
 
+double unit_of(double bytes, const char **name)
+{
+    *name = bytes >= 1e9 ? "GB" : bytes >= 1e6 ? "MB" : "kB";
+    return bytes >= 1e9 ? 1e9 : bytes >= 1e6 ? 1e6 : 1e3;
+}
+
 /* ---- what to simulate -------------------------------------------------------------- */
 
 int parse_policies(const char *text, struct job *job, k3_err *err)

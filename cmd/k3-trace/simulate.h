@@ -47,6 +47,8 @@ static inline uint64_t hits_at(const struct outcome *o, const struct job *job, i
 int parse_policies(const char *text, struct job *job, k3_err *err);
 int parse_sizes(const char *text, const k3_trace_header *h, struct job *job, k3_err *err);
 int parse_warmup(const char *text, struct warmup *w, k3_err *err);
+/* The unit in which `bytes` reads well: 1e9, 1e6 or 1e3, and its name. */
+double unit_of(double bytes, const char **name);
 /* Slots of one token: experts a position uses in all layers. */
 uint32_t token_slots(const k3_shape *s);
 

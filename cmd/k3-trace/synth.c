@@ -7,7 +7,7 @@
 
 enum {
     OPT_OUT = 1, OPT_TOKENS, OPT_PROMPT, OPT_SEQUENCES, OPT_SEED, OPT_REPEAT, OPT_SKEW, OPT_DISCOUNT, OPT_THETA, OPT_SHAPE,
-    OPT_BYTES, OPT_RECORD, OPT_SLOTS
+    OPT_BYTES, OPT_RECORD, OPT_SLOTS, OPT_MODEL
 };
 
 static const k3_opt table[] = {
@@ -20,6 +20,7 @@ static const k3_opt table[] = {
     {"skew", 0, "S", OPT_SKEW, "zipf: exponent (default: 1)"},
     {"discount", 0, "D", OPT_DISCOUNT, "py, markov, k3: 0 to 1, how fast new experts keep coming"},
     {"theta", 0, "T", OPT_THETA, "py, markov, k3: how many come at first"},
+    {"model", 'm', "MODEL", OPT_MODEL, "a checkpoint's shape and name, instead of --shape and\n--expert-bytes"},
     {"shape", 0, "L,F,E,K", OPT_SHAPE, "layers, first layer with experts, experts, experts a\nposition uses (default: 93,1,896,16)"},
     {"expert-bytes", 0, "SIZE", OPT_BYTES, "of one expert (default: 17547264)"},
     {"record", 0, "POLICY", OPT_RECORD, "record residency in a cache: lru, layers or lfu"},
@@ -43,7 +44,7 @@ enum kind { FLAT, ZIPF, PY, MARKOV, K3, KINDS };
 static const char *const kinds[KINDS] = {"flat", "zipf", "py", "markov", "k3"};
 
 struct synth {
-    const char *out;
+    const char *out, *model;
     enum kind kind;
     k3_trace_header header;
     uint64_t tokens, prompt, sequences, seed;
@@ -406,6 +407,9 @@ static int run(struct synth *s, k3_err *err)
 static int take_option(struct synth *s, int id, const char *value, k3_err *err)
 {
     switch (id) {
+    case OPT_MODEL:
+        s->model = value;
+        return 0;
     case OPT_OUT:
         s->out = value;
         return 0;
@@ -462,6 +466,8 @@ static int complete(struct synth *s, const k3_args *args, unsigned given, k3_err
     for (int id = OPT_REPEAT; id <= OPT_THETA; id++)
         if ((given >> id & 1) && !(of[s->kind].takes >> id & 1))
             return k3_fail(err, K3_EUSAGE, "--%s does not go with %s; try --help", name[id], kind);
+    if (s->model && (given & (1u << OPT_SHAPE | 1u << OPT_BYTES)))
+        return k3_fail(err, K3_EUSAGE, "--model says what --shape and --expert-bytes would say");
     if ((given >> OPT_SLOTS & 1) != (given >> OPT_RECORD & 1))
         return k3_fail(err, K3_EUSAGE, "--record and --slots go together");
     if (!(given >> OPT_REPEAT & 1))
@@ -488,5 +494,7 @@ int cmd_synth(int argc, char **argv, k3_err *err)
     }
     if (!status)
         status = complete(&s, &args, given, err);
+    if (!status && s.model)
+        status = model_header(s.model, &s.header, NULL, err);
     return status ? status : run(&s, err);
 }

@@ -44,6 +44,12 @@ int parse_range(const char *text, const char *what, uint64_t *from, uint64_t *to
 /* "93,1,896,16": layers, first with experts, experts, experts a position uses. */
 int parse_shape(const char *text, k3_shape *shape, k3_err *err);
 
+/* -m: shape, expert size and fingerprint of the checkpoint folder `dir` into *h; *trunk, if not NULL, is what
+ * every token reads of its layers, experts left out. */
+int model_header(const char *dir, k3_trace_header *h, uint64_t *trunk, k3_err *err);
+/* Refuses a trace that is not of the model in `dir`. NULL checks nothing. */
+int check_model(const char *dir, const k3_trace_reader *r, uint64_t *trunk, k3_err *err);
+
 /* The fingerprint in hexadecimal, or "not known". */
 const char *model_text(k3_fingerprint f, char buf[K3_FINGERPRINT_TEXT]);
 

@@ -99,6 +99,41 @@ int parse_shape(const char *text, k3_shape *shape, k3_err *err)
                    "--shape: \"%s\" is not LAYERS,FIRST,EXPERTS,TOPK such as 93,1,896,16", text);
 }
 
+int model_header(const char *dir, k3_trace_header *h, uint64_t *trunk, k3_err *err)
+{
+    k3_index *ix;
+    k3_order *order = NULL;
+    int status = k3_index_open(&ix, dir, NULL, err);
+    if (status)
+        return status;
+    const k3_config *c = k3_index_config(ix);
+    if (c->first_moe >= c->layers)
+        status = k3_fail(err, K3_EUSAGE, "%s: the model has no experts", dir);
+    else if (trunk && !(status = k3_order_new(&order, c, 0, c->layers, false, 16 << 20, err)))
+        *trunk = order->trunk_bytes;
+    h->shape = (k3_shape){.layers = (int)c->layers, .first = (int)c->first_moe, .experts = (int)c->experts,
+                          .topk = (int)c->topk};
+    h->expert_bytes = k3_expert_bytes(c);
+    h->fingerprint = k3_index_fingerprint(ix);
+    k3_order_free(order);
+    k3_index_close(ix);
+    return status;
+}
+
+int check_model(const char *dir, const k3_trace_reader *r, uint64_t *trunk, k3_err *err)
+{
+    char a[K3_FINGERPRINT_TEXT], b[K3_FINGERPRINT_TEXT];
+    k3_trace_header model;
+    int status = dir ? model_header(dir, &model, trunk, err) : 0;
+    if (!dir || status)
+        return status;
+    k3_fingerprint f = k3_trace_info(r)->fingerprint;
+    if (k3_fingerprint_equal(f, model.fingerprint))
+        return 0;
+    return k3_fail(err, K3_EDATA, "%s: is of another model (%s) than %s (%s)", k3_trace_name(r), model_text(f, a), dir,
+                   model_text(model.fingerprint, b));
+}
+
 const char *model_text(k3_fingerprint f, char buf[K3_FINGERPRINT_TEXT])
 {
     return f.lo || f.hi ? k3_fingerprint_text(buf, f) : "not known";

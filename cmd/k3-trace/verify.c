@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_POLICY = 1, OPT_SLOTS };
+enum { OPT_MODEL = 1, OPT_POLICY, OPT_SLOTS };
 
 static const k3_opt table[] = {
+    {"model", 'm', "MODEL", OPT_MODEL, "refuse a trace that is not of this checkpoint"},
     {"policy", 'p', "POLICY", OPT_POLICY, "lru, layers or lfu (default: the run's, from the trace)"},
     {"slots", 's', "N", OPT_SLOTS, "size of the cache (default: the run's, from the trace)"},
     K3_COMMON_OPTS,
@@ -15,7 +16,7 @@ static const k3_opt table[] = {
 };
 
 static const char usage[] =
-    "usage: k3-trace verify [-p POLICY -s SLOTS] [TRACE]\n"
+    "usage: k3-trace verify [-m MODEL] [-p POLICY -s SLOTS] [TRACE]\n"
     "\n"
     "Replays a trace with the cache of the run that wrote it and compares, request by\n"
     "request, what was resident then with what is now. Exit status 1 where they differ.\n";
@@ -75,12 +76,15 @@ int cmd_verify(int argc, char **argv, k3_err *err)
     k3_args args = {.argc = argc, .argv = argv, .table = table};
     k3_trace_reader *r;
     struct verify v = {.policy = NULL};
+    const char *model = NULL;
     int kind = -1, id, status = 0;
     uint64_t slots = UINT64_MAX;
     while (!status && (id = k3_opt_next(&args, err)) != K3_OPT_DONE) {
         if (common_option(id, usage, table, err, &status))
             return status;
-        if (id == OPT_SLOTS)
+        if (id == OPT_MODEL)
+            model = args.value;
+        else if (id == OPT_SLOTS)
             status = k3_num_u64(args.value, "--slots", 0, UINT32_MAX, &slots, err);
         else if ((kind = k3_policy_kind(args.value)) < 0)
             status = k3_fail(err, K3_EUSAGE, "--policy: \"%s\" is none of lru, layers and lfu", args.value);
@@ -91,7 +95,9 @@ int cmd_verify(int argc, char **argv, k3_err *err)
         return status;
     const k3_trace_header *h = k3_trace_info(r);
     v.shape = h->shape;
-    if (!h->residency)
+    if ((status = check_model(model, r, NULL, err)))
+        ;
+    else if (!h->residency)
         status = k3_fail(err, K3_EDATA, "%s: does not record what was resident", k3_trace_name(r));
     else if (h->policy < 0 && (kind < 0 || slots == UINT64_MAX))
         status = k3_fail(err, K3_EDATA, "%s: does not say which cache ran (a cut or joined trace); give --policy and --slots",

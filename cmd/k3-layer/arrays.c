@@ -33,8 +33,8 @@ int read_stdin(k3_npy *a, k3_err *err)
 static void wanted_text(char *buf, size_t size, uint64_t snapshots, uint64_t hidden)
 {
     if (snapshots)
-        snprintf(buf, size, "[%" PRIu64 ", T, %" PRIu64 "]: %" PRIu64 " snapshot%s, then the running sum", snapshots + 1,
-                 hidden, snapshots, snapshots == 1 ? "" : "s");
+        snprintf(buf, size, "[%" PRIu64 ", T, %" PRIu64 "]: %" PRIu64 " snapshot%s, then the running sum",
+                 snapshots + 1, hidden, snapshots, snapshots == 1 ? "" : "s");
     else
         snprintf(buf, size, "[T, %" PRIu64 "] or [1, T, %" PRIu64 "]", hidden, hidden);
 }
@@ -52,7 +52,8 @@ int read_stream(layer_stream *s, uint64_t snapshots, uint64_t hidden, const char
     if (strcmp(a->dtype, "<f4"))
         status = k3_fail(err, K3_EDATA, "standard input: dtype %s, %s takes <f4 (float32)", a->dtype, who);
     else if ((a->ndim != 2 && a->ndim != 3) || shape[a->ndim - 1] != hidden || n != snapshots + 1)
-        status = k3_fail(err, K3_EDATA, "standard input: shape %s, %s takes %s", shape_text(have, a->ndim, shape), who, want);
+        status = k3_fail(err, K3_EDATA, "standard input: shape %s, %s takes %s", shape_text(have, a->ndim, shape),
+                         who, want);
     if (status) {
         k3_npy_free(a);
         return status;

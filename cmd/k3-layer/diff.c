@@ -19,7 +19,8 @@ static int select_item(k3_npy *a, const char *name, const char *index, k3_err *e
     if (status)
         return status;
     if (back ? i > n || !i : i >= n)
-        return k3_fail(err, K3_EDATA, "%s: no item %s in an array of shape %s", name, index, shape_text(text, a->ndim, a->shape));
+        return k3_fail(err, K3_EDATA, "%s: no item %s in an array of shape %s", name, index,
+                       shape_text(text, a->ndim, a->shape));
     a->count /= n;
     memmove(a->data, (char *)a->data + (back ? n - i : i) * a->count * a->itemsize, a->count * a->itemsize);
     memmove(a->shape, a->shape + 1, (size_t)--a->ndim * sizeof *a->shape);
@@ -70,11 +71,11 @@ static long double value_at(const k3_npy *a, uint64_t i)
 {
     const void *p = (const char *)a->data + i * a->itemsize;
     switch (a->dtype[1] << 8 | a->dtype[2]) {
-#define CASE(kind, size, type)       \
-    case kind << 8 | size: {         \
-        type v;                      \
-        memcpy(&v, p, sizeof v);     \
-        return v;                    \
+#define CASE(kind, size, type)                                                                                       \
+    case kind << 8 | size: {                                                                                         \
+        type v;                                                                                                      \
+        memcpy(&v, p, sizeof v);                                                                                     \
+        return v;                                                                                                    \
     }
         CASE('f', '4', float)
         CASE('f', '8', double)
@@ -156,8 +157,8 @@ static json_t *place_json(const k3_npy *a, uint64_t i)
 static int print_json(const struct difference *d, const k3_npy *a, const k3_npy *b, bool within, k3_err *err)
 {
     json_t *root = json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:b}", "values", (json_int_t)a->count, "unequal",
-                             (json_int_t)d->unequal, "nan_in_one", (json_int_t)d->nan, "max_abs", real(d->abs), "max_rel",
-                             real(d->rel), "largest", real(d->largest), "within", within);
+                             (json_int_t)d->unequal, "nan_in_one", (json_int_t)d->nan, "max_abs", real(d->abs),
+                             "max_rel", real(d->rel), "largest", real(d->largest), "within", within);
     if (root && d->abs > 0) {
         json_object_set_new(root, "at", place_json(a, d->at));
         json_object_set_new(root, "a", real(value_at(a, d->at)));
@@ -196,13 +197,15 @@ static int same_kind(const k3_npy *a, const k3_npy *b, const layer_opts *o, k3_e
 static int verdict(const struct difference *d, const layer_opts *o, k3_err *err)
 {
     if (d->nan)
-        return k3_fail(err, K3_EDATA, "%s and %s: %" PRIu64 " values are NaN in one of them only", o->a, o->b, d->nan);
+        return k3_fail(err, K3_EDATA, "%s and %s: %" PRIu64 " values are NaN in one of them only", o->a, o->b,
+                       d->nan);
     if (o->tol_abs >= 0 && d->abs > o->tol_abs)
-        return k3_fail(err, K3_EDATA, "%s and %s differ by %.6g, more than --tol-abs %g", o->a, o->b, d->abs, o->tol_abs);
+        return k3_fail(err, K3_EDATA, "%s and %s differ by %.6g, more than --tol-abs %g", o->a, o->b, d->abs,
+                       o->tol_abs);
     /* --tol-abs alone sets no bound on the relative difference. */
     if ((o->tol >= 0 || o->tol_abs < 0) && d->rel > fmax(o->tol, 0))
-        return k3_fail(err, K3_EDATA, "%s and %s differ by %.6g of the largest value, more than --tol %g", o->a, o->b, d->rel,
-                       fmax(o->tol, 0));
+        return k3_fail(err, K3_EDATA, "%s and %s differ by %.6g of the largest value, more than --tol %g", o->a, o->b,
+                       d->rel, fmax(o->tol, 0));
     return 0;
 }
 

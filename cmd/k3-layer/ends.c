@@ -17,7 +17,8 @@ static int add_id(k3_ids *ids, uint32_t id, k3_err *err)
     return status;
 }
 
-/* The ids of part of the input. Only blank lines may follow the first line with ids: a second sequence has no place in the array. */
+/* The ids of part of the input. Only blank lines may follow the first line with ids: a second sequence has no place
+ * in the array. */
 static int take_ids(k3_id_reader *reader, const char *at, const char *end, k3_ids *ids, uint64_t *line, k3_err *err)
 {
     uint32_t id;
@@ -28,7 +29,9 @@ static int take_ids(k3_id_reader *reader, const char *at, const char *end, k3_id
         if (event != K3_ID_VALUE)
             return event;
         if (ids->n && reader->line != *line)
-            return k3_fail(err, K3_EDATA, "standard input: a second sequence in line %" PRIu64 ", after the %zu ids of line %" PRIu64,
+            return k3_fail(err, K3_EDATA,
+                           "standard input: a second sequence in line %" PRIu64
+                           ", after the %zu ids of line %" PRIu64,
                            reader->line + 1, ids->n, *line + 1);
         *line = reader->line;
         if ((status = add_id(ids, id, err)))
@@ -104,12 +107,14 @@ static int write_logits(layer_bench *b, const layer_opts *o, const layer_stream 
     for (uint64_t at = 0; at < in->tokens && !status; at += n) {
         n = in->tokens - at < most ? in->tokens - at : most;
         k3_span span = {.n = n, .logits = n};
-        if ((status = k3_pass_begin(b->model, &span, 1, err)) || (status = b->source->begin(b->source, true, false, err)))
+        if ((status = k3_pass_begin(b->model, &span, 1, err)) ||
+            (status = b->source->begin(b->source, true, false, err)))
             break;
         for (uint64_t i = 0; i < in->n; i++)
             memcpy(i + 1 < in->n ? k3_snapshot(b->model, i) : k3_stream(b->model), in->data + i * in->plane + at * d,
                    n * d * sizeof(float));
-        if (!(status = k3_head(b->model, b->source, layers, logits, err)) && fwrite(logits, sizeof *logits * V, n, stdout) != n)
+        if (!(status = k3_head(b->model, b->source, layers, logits, err)) &&
+            fwrite(logits, sizeof *logits * V, n, stdout) != n)
             status = k3_fail_write(err, "standard output");
     }
     free(logits);

@@ -12,11 +12,11 @@ struct call {
     const layer_opts *o;
     layer_bench *b;
     layer_stream in;
-    float *out;        /* [tokens][hidden] of a part */
-    int32_t *experts;  /* [tokens][topk] of the router */
-    float *weights;    /* [tokens][topk] */
-    uint64_t routed;   /* tokens routed so far */
-    k3_state *state;   /* NULL where no attention runs */
+    float *out;       /* [tokens][hidden] of a part */
+    int32_t *experts; /* [tokens][topk] of the router */
+    float *weights;   /* [tokens][topk] */
+    uint64_t routed;  /* tokens routed so far */
+    k3_state *state;  /* NULL where no attention runs */
 };
 
 static bool needs_state(const layer_opts *o)
@@ -62,7 +62,7 @@ static int on_router(void *arg, int layer, const uint16_t *experts, const float 
     return 0;
 }
 
-/* Tokens [at, at + n) of the whole layer; the running sum is replaced in place. */
+/* Tokens [at, at + n) through the whole layer. */
 static int pass_layer(struct call *r, uint64_t at, uint64_t n, k3_err *err)
 {
     size_t d = r->b->c->hidden, bytes = n * d * sizeof(float);
@@ -106,7 +106,8 @@ static int write_layer(struct call *r, k3_err *err)
 {
     layer_stream *in = &r->in;
     uint64_t d = r->b->c->hidden, after = k3_snapshots_before(r->b->c, r->o->layer + 1);
-    int status = k3_npy_write_header(stdout, "standard output", "<f4", 3, (uint64_t[]){after + 1, in->tokens, d}, err);
+    int status =
+        k3_npy_write_header(stdout, "standard output", "<f4", 3, (uint64_t[]){after + 1, in->tokens, d}, err);
     if (status)
         return status;
     if (fwrite(in->data, sizeof(float) * in->plane, after, stdout) != (in->plane ? after : 0) ||

@@ -55,9 +55,13 @@ struct k3_state_file {
 
 static struct file_head head_for(const k3_config *c)
 {
-    return (struct file_head){.magic = MAGIC, .version = VERSION, .head_bytes = sizeof(struct file_head),
-                              .kda_heads = (uint32_t)c->kda_heads, .kda_head_dim = (uint32_t)c->kda_head_dim,
-                              .conv_kernel = (uint32_t)c->conv_kernel, .kv_lora_rank = (uint32_t)c->kv_lora_rank,
+    return (struct file_head){.magic = MAGIC,
+                              .version = VERSION,
+                              .head_bytes = sizeof(struct file_head),
+                              .kda_heads = (uint32_t)c->kda_heads,
+                              .kda_head_dim = (uint32_t)c->kda_head_dim,
+                              .conv_kernel = (uint32_t)c->conv_kernel,
+                              .kv_lora_rank = (uint32_t)c->kv_lora_rank,
                               .qk_rope = (uint32_t)c->qk_rope};
 }
 
@@ -88,8 +92,8 @@ static int put(FILE *to, const char *path, const void *data, uint64_t bytes, k3_
     return !bytes || fwrite(data, 1, bytes, to) == bytes ? 0 : k3_fail_write(err, path);
 }
 
-static int put_section(FILE *to, const char *path, XXH3_state_t *hash, const char *kind, uint32_t layer, const void *data,
-                       uint64_t bytes, k3_err *err)
+static int put_section(FILE *to, const char *path, XXH3_state_t *hash, const char *kind, uint32_t layer,
+                       const void *data, uint64_t bytes, k3_err *err)
 {
     struct section_head head = {.layer = layer, .bytes = bytes};
     memcpy(head.kind, kind, sizeof head.kind);
@@ -136,8 +140,8 @@ static uint64_t file_bytes(const k3_state *s, uint64_t first, const struct file_
     return n;
 }
 
-int k3_state_save(k3_state *s, uint64_t first, k3_fingerprint model, const uint32_t *ids, size_t nids, const char *path,
-                  k3_err *err)
+int k3_state_save(k3_state *s, uint64_t first, k3_fingerprint model, const uint32_t *ids, size_t nids,
+                  const char *path, k3_err *err)
 {
     k3_file *file = NULL;
     struct file_head h = head_for(s->c);
@@ -181,20 +185,21 @@ static int read_head(k3_state_file *f, uint64_t size, k3_err *err)
 {
     struct file_head *h = &f->head;
     if (size < sizeof *h)
-        return k3_fail(err, K3_EDATA, "%s: %" PRIu64 " bytes, a state file has at least %zu", f->path, size, sizeof *h);
+        return k3_fail(err, K3_EDATA, "%s: %" PRIu64 " bytes, a state file has at least %zu", f->path, size,
+                       sizeof *h);
     int status = k3_pread_full(f->fd, f->path, h, sizeof *h, 0, err);
     if (status)
         return status;
     if (memcmp(h->magic, MAGIC, sizeof h->magic))
         return k3_fail(err, K3_EDATA, "%s: not a state file", f->path);
     if (h->version != VERSION)
-        return k3_fail(err, K3_EDATA, "%s: state file of version %" PRIu32 ", this program reads %d", f->path, h->version,
-                       VERSION);
+        return k3_fail(err, K3_EDATA, "%s: state file of version %" PRIu32 ", this program reads %d", f->path,
+                       h->version, VERSION);
     if (h->head_bytes != sizeof *h || h->sum != head_sum(h))
         return bad(f, err, 0, "the head does not match its checksum");
     if (h->file_bytes != size)
-        return k3_fail(err, K3_EDATA, "%s: %" PRIu64 " bytes, the state file had %" PRIu64 " when it was written", f->path,
-                       size, h->file_bytes);
+        return k3_fail(err, K3_EDATA, "%s: %" PRIu64 " bytes, the state file had %" PRIu64 " when it was written",
+                       f->path, size, h->file_bytes);
     if (!h->layers || h->layers > K3_MAX_LAYERS || h->first > K3_MAX_LAYERS - h->layers ||
         (h->ids && h->ids < h->position))
         return bad(f, err, 0, "the head contradicts itself");
@@ -258,8 +263,12 @@ static int open_it(k3_state_file *f, k3_err *err)
         return status;
     if (!(f->section = calloc(f->head.layers + 1, sizeof *f->section)))
         return k3_fail(err, K3_ESYS, "out of memory");
-    f->info = (k3_state_info){.version = f->head.version, .model = f->head.model, .first = f->head.first,
-                              .layers = f->head.layers, .position = f->head.position, .ids = f->head.ids,
+    f->info = (k3_state_info){.version = f->head.version,
+                              .model = f->head.model,
+                              .first = f->head.first,
+                              .layers = f->head.layers,
+                              .position = f->head.position,
+                              .ids = f->head.ids,
                               .bytes = f->head.file_bytes};
     return read_sections(f, err);
 }
@@ -336,7 +345,8 @@ int k3_state_ids(k3_state_file *f, uint64_t vocab, uint32_t *ids, k3_err *err)
     int status = read_section(f, &f->section[0], ids, err);
     for (uint64_t i = 0; i < f->head.ids && !status; i++)
         if (ids[i] >= vocab)
-            status = k3_fail(err, K3_EDATA, "%s: id %" PRIu32 " is outside the vocabulary of %" PRIu64, f->path, ids[i], vocab);
+            status = k3_fail(err, K3_EDATA, "%s: id %" PRIu32 " is outside the vocabulary of %" PRIu64, f->path,
+                             ids[i], vocab);
     return status;
 }
 
@@ -362,10 +372,11 @@ static int check_fits(const k3_state *s, uint64_t first, k3_fingerprint model, c
         return k3_fail(err, K3_EDATA, "%s: state of %s, not of %s", f->path, layers_text(have, h->first, h->layers),
                        layers_text(need, first, s->layers - first));
     if (h->position > s->positions)
-        return k3_fail(err, K3_EDATA, "%s: the state has seen %" PRIu64 " tokens, there is room for %" PRIu64, f->path,
-                       h->position, s->positions);
+        return k3_fail(err, K3_EDATA, "%s: the state has seen %" PRIu64 " tokens, there is room for %" PRIu64,
+                       f->path, h->position, s->positions);
     bool same = h->kda_heads == want.kda_heads && h->kda_head_dim == want.kda_head_dim &&
-                h->conv_kernel == want.conv_kernel && h->kv_lora_rank == want.kv_lora_rank && h->qk_rope == want.qk_rope;
+                h->conv_kernel == want.conv_kernel && h->kv_lora_rank == want.kv_lora_rank &&
+                h->qk_rope == want.qk_rope;
     for (uint64_t i = 0; i < h->layers && same; i++)
         same = (f->section[1 + i].head.kind[0] == 'M') == s->c->is_mla[first + i];
     return same ? 0 : k3_fail(err, K3_EDATA, "%s: the sizes of the state are not this model's", f->path);

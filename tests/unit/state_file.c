@@ -82,7 +82,8 @@ static void check_resume(const char *model, size_t step)
         cr_assert(!k3_state_open(&file, path, &err), "%s", err.text);
         const k3_state_info *info = k3_state_describe(file);
         cr_expect(info->position == cut && info->ids == cut && info->first == 0 && info->layers == f.c->layers);
-        cr_expect(info->kda_layers == f.c->kda_layers && info->mla_layers == f.c->mla_layers && info->bytes == file_size());
+        cr_expect(info->kda_layers == f.c->kda_layers && info->mla_layers == f.c->mla_layers &&
+                  info->bytes == file_size());
         cr_assert(!k3_state_new(&other, f.c, f.c->layers, n, &err));
         cr_assert(!k3_state_load(other, 0, k3_index_fingerprint(f.index), file, &err), "%s", err.text);
         cr_assert(!k3_state_ids(file, V, back, &err), "%s", err.text);
@@ -91,7 +92,8 @@ static void check_resume(const char *model, size_t step)
         cr_expect_eq(k3_state_position(other), cut);
         k3_span span = {other, ids.id + cut, n - cut, n - cut};
         cr_assert(!k3_forward(f.model, f.source, &span, 1, f.c->layers, false, rest, &err), "%s", err.text);
-        cr_expect(!memcmp(rest, whole + cut * V, (n - cut) * V * sizeof *rest), "%s: other logits after a stop at %zu", model, cut);
+        cr_expect(!memcmp(rest, whole + cut * V, (n - cut) * V * sizeof *rest),
+                  "%s: other logits after a stop at %zu", model, cut);
         k3_state_free(other);
     }
     free(whole);
@@ -124,7 +126,8 @@ Test(state_file, some_layers)
     k3_fingerprint model = k3_index_fingerprint(f.index);
     cr_assert(!k3_state_save(f.state, 2, model, NULL, 0, path, &err), "%s", err.text);
     cr_assert(!k3_state_open(&file, path, &err), "%s", err.text);
-    cr_expect(k3_state_describe(file)->first == 2 && k3_state_describe(file)->layers == 5 && k3_state_describe(file)->ids == 0);
+    cr_expect(k3_state_describe(file)->first == 2 && k3_state_describe(file)->layers == 5 &&
+              k3_state_describe(file)->ids == 0);
     cr_assert(!k3_state_new(&other, f.c, 7, 3, &err));
     cr_expect_eq(k3_state_load(other, 0, model, file, &err), K3_EDATA);
     cr_expect(strstr(err.text, "layers 2 to 6, not of layers 0 to 6"), "%s", err.text);
@@ -174,7 +177,8 @@ Test(state_file, spilled)
     k3_span span = {spilled, ids + 5, 2, 1};
     cr_assert(!k3_forward(f.model, f.source, &span, 1, f.c->layers, true, row, &err), "%s", err.text);
     feed_all(&f, ids, N, N, last);
-    cr_expect(!memcmp(row, last + (N - 1) * f.c->vocab, f.c->vocab * sizeof *row), "a spilled state goes on differently");
+    cr_expect(!memcmp(row, last + (N - 1) * f.c->vocab, f.c->vocab * sizeof *row),
+              "a spilled state goes on differently");
     free(row);
     free(last);
     k3_state_free(spilled);
@@ -245,8 +249,8 @@ static void flip_all(struct target *t, int fd, size_t from, size_t to, size_t st
             unsigned char bits = all ? 0xFF : (unsigned char)(1 << i % 8);
             flip(fd, i, bits);
             int status = load(&t->f, t->into, &err);
-            cr_expect(status == K3_EDATA && strstr(err.text, path), "byte %zu changed by %02x: status %d, %s", i, bits, status,
-                      err.text);
+            cr_expect(status == K3_EDATA && strstr(err.text, path), "byte %zu changed by %02x: status %d, %s", i,
+                      bits, status, err.text);
             flip(fd, i, bits);
         }
 }
@@ -319,14 +323,13 @@ Test(state_file, forged_heads)
         size_t at, width;
         uint64_t value;
     } lies[] = {
-        {8, 4, 2},               {12, 4, 104},           {16, 8, 0},           {16, 8, UINT64_MAX},
-        {40, 4, 1},              {40, 4, 4095},          {40, 4, UINT32_MAX},  {44, 4, 0},
-        {44, 4, 6},              {44, 4, 8},             {44, 4, 4096},        {44, 4, UINT32_MAX},
-        {48, 8, 3},              {48, 8, 5},             {48, 8, 1ull << 62},  {48, 8, UINT64_MAX},
-        {56, 8, 0},              {56, 8, 3},             {56, 8, 5},           {56, 8, 1ull << 62},
-        {56, 8, UINT64_MAX},     {64, 4, 0},             {64, 4, UINT32_MAX},  {68, 4, 0},
-        {68, 4, UINT32_MAX},     {72, 4, 0},             {72, 4, UINT32_MAX},  {76, 4, 0},
-        {76, 4, UINT32_MAX},     {80, 4, 0},             {80, 4, UINT32_MAX},
+        {8, 4, 2},           {12, 4, 104},        {16, 8, 0},          {16, 8, UINT64_MAX}, {40, 4, 1},
+        {40, 4, 4095},       {40, 4, UINT32_MAX}, {44, 4, 0},          {44, 4, 6},          {44, 4, 8},
+        {44, 4, 4096},       {44, 4, UINT32_MAX}, {48, 8, 3},          {48, 8, 5},          {48, 8, 1ull << 62},
+        {48, 8, UINT64_MAX}, {56, 8, 0},          {56, 8, 3},          {56, 8, 5},          {56, 8, 1ull << 62},
+        {56, 8, UINT64_MAX}, {64, 4, 0},          {64, 4, UINT32_MAX}, {68, 4, 0},          {68, 4, UINT32_MAX},
+        {72, 4, 0},          {72, 4, UINT32_MAX}, {76, 4, 0},          {76, 4, UINT32_MAX}, {80, 4, 0},
+        {80, 4, UINT32_MAX},
     };
     struct target t;
     unsigned char was[HEAD], head[HEAD];

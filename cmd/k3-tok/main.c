@@ -8,13 +8,13 @@ enum { OPT_MODEL = 1, OPT_LINES, OPT_SPECIAL, OPT_SKIP_SPECIAL, OPT_BINARY, OPT_
 
 static const k3_opt table[] = {
     {"model", 'm', "MODEL", OPT_MODEL, "the checkpoint folder (default: $K3_MODEL)"},
-    {"lines", 'l', NULL, OPT_LINES, "encode: each line is a text of its own, without its newline"},
+    {"lines", 'l', NULL, OPT_LINES, "encode, chat: each line is a text or request of its own, without its newline"},
     {"special", 's', NULL, OPT_SPECIAL, "encode: names of special ids in the text become those ids"},
-    {"count", 'c', NULL, OPT_COUNT, "encode: print the number of ids instead of the ids"},
+    {"count", 'c', NULL, OPT_COUNT, "encode, chat: print the number of ids instead of the ids"},
     {"pieces", 'p', NULL, OPT_PIECES, "encode: print each piece of the pre-split with its ids"},
     {"skip-special", 0, NULL, OPT_SKIP_SPECIAL, "decode: write nothing for special ids"},
     {"binary", 'b', NULL, OPT_BINARY, "ids are 32-bit little-endian words"},
-    {"json", 0, NULL, OPT_JSON, "encode, ids: the output as JSON"},
+    {"json", 0, NULL, OPT_JSON, "encode, chat, ids: the output as JSON"},
     K3_COMMON_OPTS,
     {0},
 };
@@ -22,10 +22,12 @@ static const k3_opt table[] = {
 static const char usage[] =
     "usage: k3-tok encode [-m MODEL] [-l] [--special] [--binary | --count | --pieces | --json] <text >ids\n"
     "       k3-tok decode [-m MODEL] [--skip-special] [--binary] <ids >text\n"
+    "       k3-tok chat   [-m MODEL] [-l] [--binary | --count | --json] <request.json >ids\n"
     "       k3-tok ids    [-m MODEL] [--json]\n"
     "\n"
     "Text to ids and back. encode makes standard input one sequence of ids on one line;\n"
-    "decode writes the text of ids as they come; ids lists the special ids.\n";
+    "decode writes the text of ids as they come; chat makes the prompt for a list of\n"
+    "messages; ids lists the special ids.\n";
 
 /* Bits of the options that were given, to be checked against the verb. */
 #define BIT(id) (1u << (id))
@@ -39,6 +41,7 @@ struct verb {
 static const struct verb verbs[] = {
     {"encode", tok_encode, BIT(OPT_LINES) | BIT(OPT_SPECIAL) | BIT(OPT_BINARY) | BIT(OPT_COUNT) | BIT(OPT_PIECES) | BIT(OPT_JSON)},
     {"decode", tok_decode, BIT(OPT_SKIP_SPECIAL) | BIT(OPT_BINARY)},
+    {"chat", tok_chat, BIT(OPT_LINES) | BIT(OPT_BINARY) | BIT(OPT_COUNT) | BIT(OPT_JSON)},
     {"ids", tok_ids, BIT(OPT_JSON)},
 };
 
@@ -73,7 +76,7 @@ static int check_options(const struct verb *verb, unsigned given, k3_err *err)
 static int find_verb(const k3_args *args, const struct verb **verb, k3_err *err)
 {
     if (!args->noperands)
-        return k3_fail(err, K3_EUSAGE, "what to do: encode, decode or ids; try --help");
+        return k3_fail(err, K3_EUSAGE, "what to do: encode, decode, chat or ids; try --help");
     if (args->noperands > 1)
         return k3_fail(err, K3_EUSAGE, "%s: one operand too many; text and ids come on standard input", args->operands[1]);
     for (unsigned i = 0; i < sizeof verbs / sizeof *verbs; i++)
@@ -81,7 +84,7 @@ static int find_verb(const k3_args *args, const struct verb **verb, k3_err *err)
             *verb = &verbs[i];
             return 0;
         }
-    return k3_fail(err, K3_EUSAGE, "%s: unknown verb; encode, decode or ids", args->operands[0]);
+    return k3_fail(err, K3_EUSAGE, "%s: unknown verb; encode, decode, chat or ids", args->operands[0]);
 }
 
 static int run(const k3_args *args, unsigned given, const char *model, k3_err *err)

@@ -8,9 +8,9 @@ typedef struct tok_opts {
     const char *model;
     bool special;      /* encode: names of special ids in the text are those ids */
     bool skip_special; /* decode: special ids give nothing */
-    bool lines;        /* encode: each line is a text */
+    bool lines;        /* encode, chat: each line is a text or a request */
     bool binary;       /* ids as 32-bit little-endian words */
-    bool count;        /* encode: print the number of ids */
+    bool count;        /* encode, chat: print the number of ids */
     bool pieces;       /* encode: print one piece a line */
     bool json;
 } tok_opts;
@@ -18,6 +18,18 @@ typedef struct tok_opts {
 int tok_encode(const tok_opts *o, k3_err *err);
 int tok_decode(const tok_opts *o, k3_err *err);
 int tok_ids(const tok_opts *o, k3_err *err);
+int tok_chat(const tok_opts *o, k3_err *err);
+
+/* Sequences of ids on standard output: begin, ids any number of times, end. */
+typedef struct tok_out {
+    const tok_opts *o;
+    bool open;      /* a sequence has begun and not ended */
+    uint64_t count; /* its ids so far */
+    k3_bytes text;  /* scratch */
+} tok_out;
+int tok_out_begin(tok_out *w, k3_err *err);
+int tok_out_ids(tok_out *w, k3_ids *ids, k3_err *err); /* writes and forgets them */
+int tok_out_end(tok_out *w, k3_err *err);
 
 /* One read of standard input, at most `size` bytes; *got is 0 at its end. */
 int tok_read(void *buf, size_t size, size_t *got, k3_err *err);

@@ -99,3 +99,16 @@ size_t k3_cut_next(struct cuts *c, const uint8_t *p, const uint8_t *end, bool fi
     }
     return (size_t)(p - start);
 }
+
+bool k3_all_space(const char *s, size_t n)
+{
+    const uint8_t *p = (const uint8_t *)s, *const end = p + n;
+    while (p < end) {
+        bool incomplete;
+        const unsigned k = k3_utf8_length(p, end, &incomplete);
+        if (!(k > 1 ? is_space_wide(p) : k && is_space_byte(*p)))
+            return false;
+        p += k;
+    }
+    return true;
+}

@@ -89,6 +89,21 @@ int k3_encode(k3_encoder *encoder, const void *text, size_t size, k3_ids *out, k
 typedef void (*k3_piece_fn)(void *arg, const char *piece, size_t size, const uint32_t *ids, size_t n);
 void k3_encoder_on_piece(k3_encoder *encoder, k3_piece_fn fn, void *arg);
 
+/* ---- chat requests to ids ------------------------------------------------------- */
+
+typedef struct k3_chat k3_chat;
+
+/* `vocab` must be open with K3_VOCAB_ENCODE and outlive the chat. K3_EDATA if it lacks a control token. */
+int k3_chat_new(k3_chat **chat, const k3_vocab *vocab, k3_err *err);
+void k3_chat_free(k3_chat *chat); /* NULL is fine */
+
+/* Appends the prompt for one request to *out. The request is JSON, called
+ * `name` in messages: an object with messages, tools, tool_choice,
+ * response_format, add_generation_prompt (default true) and template_kwargs
+ * {thinking (true), thinking_effort ("max"; null for none)}, or just the array
+ * of messages. K3_EDATA names the field that is not understood. */
+int k3_chat_encode(k3_chat *chat, const char *json, size_t size, const char *name, k3_ids *out, k3_err *err);
+
 /* ---- ids to text --------------------------------------------------------------- */
 
 typedef struct k3_decoder {

@@ -45,6 +45,9 @@ struct cuts {
  * sequence that is incomplete there is left alone unless the text is `final`. */
 size_t k3_cut_next(struct cuts *c, const uint8_t *p, const uint8_t *end, bool final, bool *cut);
 
+/* True if the text is nothing but white space in that sense. */
+bool k3_all_space(const char *s, size_t n);
+
 /* ---- vocabulary ---- */
 
 struct k3_vocab {

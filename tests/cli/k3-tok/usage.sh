@@ -21,3 +21,5 @@ try encode --binary --count
 try encode --count --pieces
 try encode --pieces --json
 try encode --binary -l
+try chat --pieces
+try chat --special

@@ -1,0 +1,43 @@
+# requests that are not understood: exit 1, the field named, nothing written
+export K3_MODEL="$TINY/model"
+try() { printf '%s' "$1" | k3-tok chat >out; echo "${PIPESTATUS[1]} $(wc -c <out) $1"; }
+say() { try '{"messages": ['"$1"']}'; }
+try ''
+try '{"messages": [}'
+try '{"messages": [], "messages": []}'
+try '{}'
+try '{"messages": {}}'
+try '{"messages": [], "temperature": 0.5}'
+try '{"messages": [], "tools": {}}'
+try '{"messages": [], "tool_choice": {"type": "function", "function": {"name": "f"}}}'
+try '{"messages": [], "tool_choice": "any"}'
+try '{"messages": [], "response_format": {"type": "yaml"}}'
+try '{"messages": [], "response_format": {"type": "json_schema"}}'
+try '{"messages": [], "add_generation_prompt": 1}'
+try '{"messages": [], "template_kwargs": true}'
+try '{"messages": [], "template_kwargs": {"thinking": "no"}}'
+try '{"messages": [], "template_kwargs": {"thinking_effort": "medium"}}'
+try '{"messages": [], "template_kwargs": {"thinking_effort": 3}}'
+try '{"messages": [], "template_kwargs": {"effort": "low"}}'
+say '"hello"'
+say '{"content": "x"}'
+say '{"role": "robot", "content": "x"}'
+say '{"role": "user", "content": 7}'
+say '{"role": "user", "content": ["x"]}'
+say '{"role": "user", "content": [{"type": "video"}]}'
+say '{"role": "user", "content": [{"type": "text"}]}'
+say '{"role": "user", "content": "x", "refusal": "y"}'
+say '{"role": "user", "content": "x", "name": 7}'
+say '{"role": "user", "content": "x", "name": "a\u0000b"}'
+say '{"role": "user", "tools": [{}]}'
+say '{"role": "system", "tools": {}}'
+say '{"role": "assistant", "tool_calls": "x"}'
+say '{"role": "assistant", "tool_calls": [{"function": {}}]}'
+say '{"role": "assistant", "tool_calls": [{"name": "f", "arguments": 7}]}'
+say '{"role": "assistant", "tool_calls": [{"name": "f", "arguments": "{\"a\": 1, \"a\": 2}"}]}'
+say '{"role": "assistant", "tool_calls": [{"name": "f", "arguments": "{\"a\": 1e999}"}]}'
+say '{"role": "user", "content": "x"}, {"role": "tool", "content": "x"}'
+printf '[]\n[]\n[7]\n[]\n' | k3-tok chat -l -c
+sed 's/<|media_pad|>/<|media_bad|>/' "$TINY/model/tokenizer_config.json" >tokenizer_config.json
+cp "$TINY/model/tiktoken.model" .
+echo '[]' | k3-tok chat -m .; echo $?

@@ -18,7 +18,7 @@ int tok_read(void *buf, size_t size, size_t *got, k3_err *err)
 
 int tok_write(const void *data, size_t size, k3_err *err)
 {
-    if (fwrite(data, 1, size, stdout) == size)
+    if (!size || fwrite(data, 1, size, stdout) == size)
         return 0;
     return k3_fail_write(err, "standard output");
 }

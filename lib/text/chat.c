@@ -1,147 +1,7 @@
-/* Chat requests to ids. A prompt is a list of segments, each encoded on its
- * own: control tokens are single ids, everything else is plain text, so
- * nothing that a message holds can become a control token. */
-#include "json_text.h"
+/* Chat requests to ids: what the fields of a request become. */
+#include "chat.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-enum { OPEN, CLOSE, SEP, END_OF_MSG, MEDIA_PAD, CONTROLS };
-static const char *const control_names[CONTROLS] = {"<|open|>", "<|close|>", "<|sep|>", "<|end_of_msg|>", "<|media_pad|>"};
-
-struct k3_chat {
-    k3_encoder *encoder;
-    uint32_t control[CONTROLS];
-    k3_bytes scratch;
-
-    /* of the request at hand */
-    k3_ids *out;
-    k3_err *err;
-    const char *name; /* of the input */
-    int status;       /* the first failure; everything after it does nothing */
-    bool thinking;
-    json_t *calls;    /* tool_calls of the last assistant message, or NULL */
-    size_t results;   /* tool results since then */
-};
-
-int k3_chat_new(k3_chat **chat, const k3_vocab *v, k3_err *err)
-{
-    k3_chat *c = calloc(1, sizeof *c);
-    int status = c ? k3_encoder_new(&c->encoder, v, false, err) : k3_fail(err, K3_ESYS, "out of memory");
-    for (int i = 0; i < CONTROLS && !status; i++) {
-        const int64_t id = k3_vocab_special(v, control_names[i], strlen(control_names[i]));
-        c->control[i] = (uint32_t)id;
-        if (id < 0)
-            status = k3_fail(err, K3_EDATA, "the vocabulary has no special id called %s, which chat needs", control_names[i]);
-    }
-    if (status) {
-        k3_chat_free(c);
-        c = NULL;
-    }
-    *chat = c;
-    return status;
-}
-
-void k3_chat_free(k3_chat *c)
-{
-    if (!c)
-        return;
-    k3_encoder_free(c->encoder);
-    k3_bytes_free(&c->scratch);
-    free(c);
-}
-
-/* ---- segments ---- */
-
-static void K3_PRINTF(2, 3) refuse(k3_chat *c, const char *fmt, ...)
-{
-    char text[1024];
-    va_list ap;
-    if (c->status)
-        return;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    c->status = k3_fail_at(c->err, K3_EDATA, c->name, NULL, -1, "%s", text);
-}
-
-static void text(k3_chat *c, const char *s, size_t n)
-{
-    if (!c->status && n)
-        c->status = k3_encode(c->encoder, s, n, c->out, c->err);
-}
-
-static void words(k3_chat *c, const char *s)
-{
-    text(c, s, strlen(s));
-}
-
-static void control(k3_chat *c, int which)
-{
-    if (!c->status && !(c->status = k3_ids_reserve(c->out, 1, c->err)))
-        c->out->id[c->out->n++] = c->control[which];
-}
-
-static void attribute(k3_chat *c, const char *key, const char *value)
-{
-    char segment[16];
-    int n = snprintf(segment, sizeof segment, " %s", key);
-    text(c, segment, (size_t)n);
-    words(c, "=\"");
-    c->scratch.n = 0;
-    for (const char *p = value; *p && !c->status; p++)
-        c->status = *p == '&'   ? k3_bytes_add(&c->scratch, "&amp;", 5, c->err)
-                    : *p == '"' ? k3_bytes_add(&c->scratch, "&quot;", 6, c->err)
-                                : k3_bytes_add(&c->scratch, p, 1, c->err);
-    text(c, c->scratch.data, c->scratch.n);
-    words(c, "\"");
-}
-
-/* <|open|>tag key="value"...<|sep|>; attributes are pairs of strings, ended by NULL; one with a NULL value is left out. */
-static void open_tag(k3_chat *c, const char *tag, ...)
-{
-    va_list ap;
-    const char *key;
-    control(c, OPEN);
-    words(c, tag);
-    va_start(ap, tag);
-    while ((key = va_arg(ap, const char *))) {
-        const char *value = va_arg(ap, const char *);
-        if (value)
-            attribute(c, key, value);
-    }
-    va_end(ap);
-    control(c, SEP);
-}
-
-static void close_tag(k3_chat *c, const char *tag)
-{
-    control(c, CLOSE);
-    words(c, tag);
-    control(c, SEP);
-}
-
-static void end_message(k3_chat *c)
-{
-    close_tag(c, "message");
-    control(c, END_OF_MSG);
-}
-
-/* A system message of the protocol itself: `before`, the JSON if there is any, `after`, as one segment. */
-static void system_message(k3_chat *c, const char *type, const char *before, json_t *json, const char *after)
-{
-    open_tag(c, "message", "role", "system", "type", type, NULL);
-    c->scratch.n = 0;
-    if (!c->status)
-        c->status = k3_bytes_add(&c->scratch, before, strlen(before), c->err);
-    if (!c->status && json)
-        c->status = k3_json_text(&c->scratch, json, K3_JSON_COMPACT | K3_JSON_SORTED, c->err);
-    if (!c->status)
-        c->status = k3_bytes_add(&c->scratch, after, strlen(after), c->err);
-    text(c, c->scratch.data, c->scratch.n);
-    end_message(c);
-}
 
 /* ---- fields ---- */
 
@@ -157,13 +17,13 @@ static const char *string_field(k3_chat *c, const char *where, const json_t *obj
 {
     json_t *j = field(object, name);
     if (j && !json_is_string(j)) {
-        refuse(c, "%s.%s is not a string", where, name);
+        k3_seg_refuse(c, "%s.%s is not a string", where, name);
         return NULL;
     }
     if (!j || !json_string_length(j))
         return NULL;
     if (strlen(json_string_value(j)) != json_string_length(j)) {
-        refuse(c, "%s.%s holds a NUL", where, name);
+        k3_seg_refuse(c, "%s.%s holds a NUL", where, name);
         return NULL;
     }
     return json_string_value(j);
@@ -179,7 +39,7 @@ static void check_fields(k3_chat *c, const char *where, json_t *object, const ch
         while (known[i] && strcmp(known[i], key))
             i++;
         if (!known[i] && !json_is_null(value))
-            refuse(c, "%s has a field \"%.60s\" that is not understood", where, key);
+            k3_seg_refuse(c, "%s has a field \"%.60s\" that is not understood", where, key);
     }
 }
 
@@ -190,15 +50,15 @@ static void content_part(k3_chat *c, const char *where, size_t i, const json_t *
     const char *type = json_string_value(json_object_get(part, "type"));
     const json_t *t = json_object_get(part, "text");
     if (!type)
-        refuse(c, "%s.content[%zu] has no \"type\"", where, i);
+        k3_seg_refuse(c, "%s.content[%zu] has no \"type\"", where, i);
     else if (!strcmp(type, "image") || !strcmp(type, "image_url"))
-        control(c, MEDIA_PAD);
+        k3_seg_control(c, MEDIA_PAD);
     else if (strcmp(type, "text"))
-        refuse(c, "%s.content[%zu] is of type \"%.60s\", not text or image_url", where, i, type);
+        k3_seg_refuse(c, "%s.content[%zu] is of type \"%.60s\", not text or image_url", where, i, type);
     else if (!json_is_string(t))
-        refuse(c, "%s.content[%zu].text is not a string", where, i);
+        k3_seg_refuse(c, "%s.content[%zu].text is not a string", where, i);
     else
-        text(c, json_string_value(t), json_string_length(t));
+        k3_seg_text(c, json_string_value(t), json_string_length(t));
 }
 
 static void content(k3_chat *c, const char *where, const json_t *message)
@@ -208,9 +68,9 @@ static void content(k3_chat *c, const char *where, const json_t *message)
     if (!j)
         return;
     if (json_is_string(j))
-        text(c, json_string_value(j), json_string_length(j));
+        k3_seg_text(c, json_string_value(j), json_string_length(j));
     else if (!json_is_array(j))
-        refuse(c, "%s.content is neither a string nor an array", where);
+        k3_seg_refuse(c, "%s.content is neither a string nor an array", where);
     else
         json_array_foreach(j, i, part)
             content_part(c, where, i, part);
@@ -225,17 +85,17 @@ static const char *xtml_type(const json_t *j)
 /* One argument: a string as it is, everything else as its JSON, the literal where there is one. */
 static void argument(k3_chat *c, const char *key, json_t *value, const char *literal, size_t size)
 {
-    open_tag(c, "argument", "key", key, "type", xtml_type(value), NULL);
+    k3_seg_open(c, "argument", "key", key, "type", xtml_type(value), NULL);
     if (json_is_string(value)) {
-        text(c, json_string_value(value), json_string_length(value));
+        k3_seg_text(c, json_string_value(value), json_string_length(value));
     } else if (literal) {
-        text(c, literal, size);
+        k3_seg_text(c, literal, size);
     } else if (!c->status) {
         c->scratch.n = 0;
         c->status = k3_json_text(&c->scratch, value, 0, c->err);
-        text(c, c->scratch.data, c->scratch.n);
+        k3_seg_text(c, c->scratch.data, c->scratch.n);
     }
-    close_tag(c, "argument");
+    k3_seg_close(c, "argument");
 }
 
 /* Arguments given as the text of a JSON object: their literals stay as they are. Text that is none goes as one block. */
@@ -247,11 +107,11 @@ static void argument_text(k3_chat *c, const char *where, const char *s, size_t n
         return;
     json_t *j = json_loadb(s, n, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &why), *value;
     if (!j && (json_error_code(&why) == json_error_numeric_overflow || json_error_code(&why) == json_error_duplicate_key)) {
-        refuse(c, "%s.arguments: %s", where, why.text);
+        k3_seg_refuse(c, "%s.arguments: %s", where, why.text);
     } else if (!json_is_object(j)) {
-        open_tag(c, "json", "type", "object", NULL);
-        text(c, s, n);
-        close_tag(c, "json");
+        k3_seg_open(c, "json", "type", "object", NULL);
+        k3_seg_text(c, s, n);
+        k3_seg_close(c, "json");
     } else {
         json_object_foreach(j, key, value) {
             literal = k3_json_next_value(end, &end);
@@ -276,16 +136,16 @@ static void tool_call(k3_chat *c, const char *message, size_t i, json_t *call)
     snprintf(index, sizeof index, "%zu", i + 1);
     const char *name = string_field(c, where, function_of(call), "name");
     if (!name)
-        refuse(c, "%s has no function name", where);
-    open_tag(c, "call", "tool", name, "index", index, NULL);
+        k3_seg_refuse(c, "%s has no function name", where);
+    k3_seg_open(c, "call", "tool", name, "index", index, NULL);
     if (json_is_object(arguments))
         json_object_foreach(arguments, key, value)
             argument(c, key, value, NULL, 0);
     else if (json_is_string(arguments))
         argument_text(c, where, json_string_value(arguments), json_string_length(arguments));
     else if (arguments)
-        refuse(c, "%s.arguments is neither an object nor the text of one", where);
-    close_tag(c, "call");
+        k3_seg_refuse(c, "%s.arguments is neither an object nor the text of one", where);
+    k3_seg_close(c, "call");
 }
 
 static void assistant(k3_chat *c, const char *where, json_t *message)
@@ -293,27 +153,27 @@ static void assistant(k3_chat *c, const char *where, json_t *message)
     json_t *calls = field(message, "tool_calls"), *call;
     size_t i;
     if (calls && !json_is_array(calls))
-        refuse(c, "%s.tool_calls is not an array", where);
-    open_tag(c, "message", "role", "assistant", "name", string_field(c, where, message, "name"), NULL);
+        k3_seg_refuse(c, "%s.tool_calls is not an array", where);
+    k3_seg_open(c, "message", "role", "assistant", "name", string_field(c, where, message, "name"), NULL);
     if (c->thinking) {
         const char *reasoning = string_field(c, where, message, "reasoning_content");
         if (!reasoning)
             reasoning = string_field(c, where, message, "reasoning");
-        open_tag(c, "think", NULL);
+        k3_seg_open(c, "think", NULL);
         if (reasoning && !k3_all_space(reasoning, strlen(reasoning)))
-            words(c, reasoning);
-        close_tag(c, "think");
+            k3_seg_words(c, reasoning);
+        k3_seg_close(c, "think");
     }
-    open_tag(c, "response", NULL);
+    k3_seg_open(c, "response", NULL);
     content(c, where, message);
-    close_tag(c, "response");
+    k3_seg_close(c, "response");
     if (json_array_size(calls)) {
-        open_tag(c, "tools", NULL);
+        k3_seg_open(c, "tools", NULL);
         json_array_foreach(calls, i, call)
             tool_call(c, where, i, call);
-        close_tag(c, "tools");
+        k3_seg_close(c, "tools");
     }
-    end_message(c);
+    k3_seg_end_message(c);
     c->calls = calls;
     c->results = 0;
 }
@@ -341,11 +201,11 @@ static void tool_result(k3_chat *c, const char *where, json_t *message, int64_t 
     if (!name)
         name = string_field(c, where, function_of(json_array_get(c->calls, call < 0 ? c->results - 1 : (size_t)call)), "name");
     if (!name)
-        refuse(c, "%s answers no tool call of the assistant's message before it", where);
+        k3_seg_refuse(c, "%s answers no tool call of the assistant's message before it", where);
     snprintf(index, sizeof index, "%zu", c->results);
-    open_tag(c, "message", "role", "tool", "tool", name, "index", index, NULL);
+    k3_seg_open(c, "message", "role", "tool", "tool", name, "index", index, NULL);
     content(c, where, message);
-    end_message(c);
+    k3_seg_end_message(c);
 }
 
 /* A run of tool messages [first, last) goes in the order of the calls if each answers one. */
@@ -370,18 +230,18 @@ static void plain_message(k3_chat *c, const char *where, json_t *message, const 
     json_t *tools = field(message, "tools");
     const bool system = strcmp(role, "user") != 0;
     if (tools && (!system || !json_is_array(tools)))
-        refuse(c, "%s.tools %s", where, system ? "is not an array" : "is for system and developer messages");
+        k3_seg_refuse(c, "%s.tools %s", where, system ? "is not an array" : "is for system and developer messages");
     if (json_array_size(tools))
-        system_message(c, "tool-declare",
+        k3_seg_system(c, "tool-declare",
                        "## New Tools Available\nThe system dynamically extends the toolset via lazy-loading.\n"
                        "You have access to all existing and extended tools.\nHere are the specs for the extended tools.\n\n"
                        "```json\n",
                        tools, "\n```");
     if (json_array_size(tools) && !field(message, "content"))
         return;
-    open_tag(c, "message", "role", system ? "system" : "user", "name", string_field(c, where, message, "name"), NULL);
+    k3_seg_open(c, "message", "role", system ? "system" : "user", "name", string_field(c, where, message, "name"), NULL);
     content(c, where, message);
-    end_message(c);
+    k3_seg_end_message(c);
 }
 
 static const char *role_of(const json_t *message)
@@ -401,7 +261,7 @@ static void messages(k3_chat *c, json_t *list)
         next = i + 1;
         snprintf(where, sizeof where, "messages[%zu]", i);
         if (!json_is_object(message))
-            refuse(c, "%s is not an object", where);
+            k3_seg_refuse(c, "%s is not an object", where);
         check_fields(c, where, message, known);
         if (!strcmp(role, "tool")) {
             while (!strcmp(role_of(json_array_get(list, next)), "tool"))
@@ -412,7 +272,7 @@ static void messages(k3_chat *c, json_t *list)
         } else if (!strcmp(role, "user") || !strcmp(role, "system") || !strcmp(role, "developer")) {
             plain_message(c, where, message, role);
         } else {
-            refuse(c, "%s.role is %s%.60s%s, not system, developer, user, assistant or tool", where, *role ? "\"" : "",
+            k3_seg_refuse(c, "%s.role is %s%.60s%s, not system, developer, user, assistant or tool", where, *role ? "\"" : "",
                    *role ? role : "absent", *role ? "\"" : "");
         }
     }
@@ -428,7 +288,7 @@ static void thinking_effort(k3_chat *c, const json_t *kwargs)
     if (!c->thinking || json_is_null(j))
         return;
     if (!effort || (strcmp(effort, "low") && strcmp(effort, "high") && strcmp(effort, "max"))) {
-        refuse(c, "template_kwargs.thinking_effort is not low, high or max");
+        k3_seg_refuse(c, "template_kwargs.thinking_effort is not low, high or max");
         return;
     }
     snprintf(body, sizeof body,
@@ -436,7 +296,7 @@ static void thinking_effort(k3_chat *c, const json_t *kwargs)
              "supported values include `low`, `medium`, `high`, and `max`.\n"
              "Now the system is invoked with `thinking_effort=%s`.",
              effort);
-    system_message(c, "thinking-effort", body, NULL, "");
+    k3_seg_system(c, "thinking-effort", body, NULL, "");
 }
 
 static void tool_choice(k3_chat *c, const json_t *request)
@@ -444,13 +304,13 @@ static void tool_choice(k3_chat *c, const json_t *request)
     const json_t *j = field(request, "tool_choice");
     const char *choice = j ? json_string_value(j) : "auto";
     if (choice && !strcmp(choice, "required"))
-        system_message(c, "tool-choice",
+        k3_seg_system(c, "tool-choice",
                        "The system is invoked with `tool_choice=required`.\nYou MUST call tools in the next message.", NULL, "");
     else if (choice && !strcmp(choice, "none"))
-        system_message(c, "tool-choice",
+        k3_seg_system(c, "tool-choice",
                        "The system is invoked with `tool_choice=none`.\nYou MUST NOT call any tools in the next message.", NULL, "");
     else if (!choice || strcmp(choice, "auto"))
-        refuse(c, "tool_choice is not auto, required or none");
+        k3_seg_refuse(c, "tool_choice is not auto, required or none");
 }
 
 /* The schema may be wrapped once more, or be the field itself. */
@@ -471,14 +331,14 @@ static void response_format(k3_chat *c, const json_t *request)
     if (!format || (type && !strcmp(type, "text")))
         return;
     if (type && !strcmp(type, "json_object"))
-        system_message(c, "response-format", "The system is invoked with `response_format=json_object`.\n" RAW, NULL, "");
+        k3_seg_system(c, "response-format", "The system is invoked with `response_format=json_object`.\n" RAW, NULL, "");
     else if (type && !strcmp(type, "json_schema") && schema_of(format))
-        system_message(c, "response-format",
+        k3_seg_system(c, "response-format",
                        "The system is invoked with `response_format=json_schema`.\n" RAW
                        "\nThe JSON data must match the following schema:\n```json\n",
                        schema_of(format), "\n```");
     else
-        refuse(c, "response_format is not text, json_object or json_schema with its schema");
+        k3_seg_refuse(c, "response_format is not text, json_object or json_schema with its schema");
 #undef RAW
 }
 
@@ -487,7 +347,7 @@ static bool flag(k3_chat *c, const char *where, const json_t *object, const char
 {
     const json_t *j = field(object, name);
     if (j && !json_is_boolean(j))
-        refuse(c, "%s%s is not true or false", where, name);
+        k3_seg_refuse(c, "%s%s is not true or false", where, name);
     return j ? json_is_true(j) : otherwise;
 }
 
@@ -499,23 +359,23 @@ static void request(k3_chat *c, json_t *j)
     json_t *list = json_is_array(j) ? j : field(j, "messages"), *tools = field(j, "tools"), *kwargs = field(j, "template_kwargs");
     check_fields(c, "the request", j, known);
     if (kwargs && !json_is_object(kwargs))
-        refuse(c, "template_kwargs is not an object");
+        k3_seg_refuse(c, "template_kwargs is not an object");
     check_fields(c, "template_kwargs", kwargs, kwargs_known);
     if (!json_is_array(list))
-        refuse(c, "the request has no array \"messages\"");
+        k3_seg_refuse(c, "the request has no array \"messages\"");
     if (tools && !json_is_array(tools))
-        refuse(c, "tools is not an array");
+        k3_seg_refuse(c, "tools is not an array");
     c->thinking = flag(c, "template_kwargs.", kwargs, "thinking", true);
     if (json_array_size(tools))
-        system_message(c, "tool-declare", "# Tools\nHere are the available tools, described in JSONSchema.\n\n```json\n", tools,
+        k3_seg_system(c, "tool-declare", "# Tools\nHere are the available tools, described in JSONSchema.\n\n```json\n", tools,
                        "\n```");
     thinking_effort(c, kwargs);
     messages(c, list);
     tool_choice(c, j);
     response_format(c, j);
     if (flag(c, "", j, "add_generation_prompt", true)) {
-        open_tag(c, "message", "role", "assistant", NULL);
-        open_tag(c, c->thinking ? "think" : "response", NULL);
+        k3_seg_open(c, "message", "role", "assistant", NULL);
+        k3_seg_open(c, c->thinking ? "think" : "response", NULL);
     }
 }
 

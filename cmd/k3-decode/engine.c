@@ -29,7 +29,6 @@ int engine_open(struct engine *e, struct options *o, k3_err *err)
     int status;
     e->o = o;
     e->started = k3_now();
-    drafts_init(&e->drafts);
     if (!(e->kernels = k3_kernels_select(NULL, err)))
         return err->status;
     if ((status = k3_index_open(&e->index, o->model, o->index, err)))
@@ -197,8 +196,10 @@ static int admit(struct engine *e, struct queue *q, k3_err *err)
             if ((status = prepare(e, &d, err)) || (status = record_open(e, err)))
                 return status;
             k3_model_hooks(e->model, &(k3_hooks){.arg = e, .layer = on_layer, .router = e->trace ? on_router : NULL});
-            if (!e->opened_s)
+            if (!e->opened_s) {
                 e->opened_s = k3_now() - e->started;
+                drafts_init(&e->drafts, e->source->order->trunk_bytes + e->source->order->head_bytes);
+            }
         }
         if (q->nactive == e->plan->sequences)
             return 0;

@@ -141,7 +141,7 @@ int prepare(struct engine *e, const struct demand *d, k3_err *err)
     struct plan_input in;
     struct machine m;
     close_source(e);
-    if (!e->plan && !(e->plan = malloc(sizeof *e->plan)))
+    if (!e->plan && !(e->plan = calloc(1, sizeof *e->plan)))
         return k3_fail(err, K3_ESYS, "out of memory");
     fill_input(&in, e->o, e->c, e->index, d);
     int status = trunk_tile(e->index, trunk, &in.trunk_tile, err);

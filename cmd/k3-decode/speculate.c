@@ -1,5 +1,9 @@
 /* Drafts from the sequence itself, and whether they are worth verifying.
  *
+ * A token more in a pass costs its experts' reading and some arithmetic. Where a
+ * pass streams much of the model its bytes are the cost, which is exact;
+ * where the model is resident its seconds are.
+ *
  * The longest suffix that occurred before predicts what follows it; the copy
  * runs on into itself, so a sequence that repeats every 1, 2 or 3 ids drafts
  * as well as a long quotation. */
@@ -10,9 +14,18 @@
 enum { LONGEST = 8, SHORTEST = 2 };
 static const double forget = 0.2; /* weight of the newest pass in a moving average */
 
-void drafts_init(struct drafts *d)
+void drafts_init(struct drafts *d, uint64_t model_bytes)
 {
-    *d = (struct drafts){.chance = 0.6};
+    *d = (struct drafts){.chance = 0.6, .model_bytes = (double)model_bytes};
+}
+
+/* What one token more costs, as a share of a pass of one token. */
+static double extra_cost(const struct drafts *d)
+{
+    const double unknown = 0.2;
+    if (d->single_bytes > 0.1 * d->model_bytes)
+        return d->extra_bytes > 0 ? d->extra_bytes / d->single_bytes : unknown;
+    return d->single_s > 0 && d->extra_s > 0 ? d->extra_s / d->single_s : unknown;
 }
 
 /* Length of the common suffix of ids[0..at) and ids[0..n), at most LONGEST. */
@@ -56,8 +69,7 @@ size_t drafts_propose(struct drafts *d, const uint32_t *ids, size_t n, size_t mo
         return 0;
     for (size_t i = 0; i < most; i++)
         out[i] = from + i < n ? ids[from + i] : out[from + i - n];
-    /* Before both costs are known one token more is taken to cost a fifth of a pass. */
-    double extra = d->single_s > 0 && d->extra_s > 0 ? d->extra_s / d->single_s : 0.2;
+    double extra = extra_cost(d);
     for (size_t k = 1; k <= most; k++)
         if (gain(d, k, extra) > gain(d, best, extra) * (best ? 1 : 1.02))
             best = k;
@@ -85,6 +97,8 @@ void drafts_learn(struct drafts *d, size_t proposed, size_t accepted, double sec
     if (d->single_s > 0) {
         double extra = (seconds - d->single_s) / (double)proposed;
         average(&d->extra_s, extra > 1e-9 ? extra : 1e-9);
+        extra = ((double)bytes - d->single_bytes) / (double)proposed;
+        average(&d->extra_bytes, extra > 1 ? extra : 1);
     }
     /* Ids after the first wrong one were not tested. */
     for (size_t i = 0; i < proposed && i <= accepted; i++)

@@ -12,14 +12,14 @@ static const k3_opt table[] = {
     {"steps", 's', "A-B", OPT_STEPS, "only steps A to B, from 0; A- goes to the end"},
     {"layers", 'l', "A-B", OPT_LAYERS, "only layers A to B"},
     {"phase", 'p', "LIST", OPT_PHASE, "only positions in these phases: prefill, decode, draft"},
-    {"sequence", 'q', "A-B", OPT_SEQUENCE, "only positions of sequences A to B"},
+    {"sequence", 0, "A-B", OPT_SEQUENCE, "only positions of sequences A to B"},
     {"salvage", 0, NULL, OPT_SALVAGE, "take a trace that was cut off, up to its last whole frame"},
     K3_COMMON_OPTS,
     {0},
 };
 
 static const char usage[] =
-    "usage: k3-trace cut [-o FILE] [-s A-B] [-l A-B] [-p PHASES] [-q A-B] [--salvage] [TRACE]\n"
+    "usage: k3-trace cut [-o FILE] [-s A-B] [-l A-B] [-p PHASES] [--sequence A-B] [--salvage] [TRACE]\n"
     "\n"
     "Copies what is inside every range given.\n";
 

@@ -115,7 +115,8 @@ typedef struct k3_trace_writer k3_trace_writer;
  * choices, or k3_trace_flush). With `append` an existing trace at `path` is
  * carried over first, its sequences keeping their numbers and the new ones
  * counting on from them; it must have the same shape, expert size, model and
- * options (K3_EDATA, naming what differs), and stays as it was until close. */
+ * options (K3_EDATA, naming what differs), and stays as it was until close. A run
+ * that is killed leaves its whole frames in a temporary, PATH.PID.tmp. */
 int k3_trace_create(k3_trace_writer **w, const char *path, const k3_trace_header *h, bool append, k3_err *err);
 
 /* Starts a step of one row, or of n rows (1..K3_TRACE_MAX_ROWS). A step that

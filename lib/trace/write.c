@@ -40,14 +40,11 @@ static int put(k3_trace_writer *w, const void *data, size_t size, k3_err *err)
     return 0;
 }
 
+/* A pipe's reader sees whole frames; of a run that is killed they can be salvaged. */
 static int flush_stream(k3_trace_writer *w, k3_err *err)
 {
-    if (!w->file || k3_file_is_direct(w->file)) {
-        errno = 0;
-        if (fflush(w->to))
-            return w->failed = k3_fail_write(err, w->name);
-    }
-    return 0;
+    errno = 0;
+    return fflush(w->to) ? w->failed = k3_fail_write(err, w->name) : 0;
 }
 
 /* Everything that was written is of this trace: the same model, shape and kind of record. */

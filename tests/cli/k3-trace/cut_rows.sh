@@ -10,5 +10,5 @@ step,sequence,position,phase,layer,rank,expert
 X
 k3-trace import -f csv --shape 2,1,8,2 t.csv -o t.k3t
 k3-trace cut -p draft t.k3t | k3-trace cat
-k3-trace cut -q 7 t.k3t | k3-trace cat
-k3-trace cut -p decode -q 0-6 t.k3t | k3-trace cat
+k3-trace cut --sequence 7 t.k3t | k3-trace cat
+k3-trace cut -p decode --sequence 0-6 t.k3t | k3-trace cat

@@ -14,7 +14,7 @@ k3-trace synth -n 2 --shape 4,1,8,2 -o t.k3t
     t k3-trace cut -s x t.k3t
     t k3-trace cut -l 1-y t.k3t
     t k3-trace cut -p decode,later t.k3t
-    t k3-trace cut -q -3 t.k3t
+    t k3-trace cut --sequence -3 t.k3t
     t k3-trace cut -o
     t k3-trace merge
     t k3-trace import -f text x

@@ -8,9 +8,9 @@
 enum { PARTS = 128, SHOWN = 8 }; /* sizes tried; rows printed */
 
 struct split {
-    uint64_t pinned, cache;  /* bytes */
+    uint64_t pinned, cache; /* bytes */
     uint32_t slots;
-    int kind;                /* the best policy there */
+    int kind; /* the best policy there */
     double hit_rate;
     double trunk_read, expert_read; /* bytes a token */
     double seconds;
@@ -43,14 +43,15 @@ static void print_row(const struct split *s, const struct budget *b, const char 
         printf("%" PRIu64 "\t%" PRIu64 "\t%u\t%s\t%.6f\t%.0f\t%.0f\t%.4f\n", s->pinned, s->cache, s->slots,
                s->slots ? k3_sim_name(s->kind) : "none", s->hit_rate, s->trunk_read, s->expert_read, s->seconds);
     else if (b->json)
-        printf("%s{\"trunk_bytes\":%" PRIu64 ",\"cache_bytes\":%" PRIu64 ",\"slots\":%u,\"policy\":\"%s\",\"hit_rate\":%.6f,"
+        printf("%s{\"trunk_bytes\":%" PRIu64 ",\"cache_bytes\":%" PRIu64
+               ",\"slots\":%u,\"policy\":\"%s\",\"hit_rate\":%.6f,"
                "\"trunk_read\":%.0f,\"expert_read\":%.0f,\"seconds\":%.4f}",
-               mark, s->pinned, s->cache, s->slots, s->slots ? k3_sim_name(s->kind) : "none", s->hit_rate, s->trunk_read,
-               s->expert_read, s->seconds);
+               mark, s->pinned, s->cache, s->slots, s->slots ? k3_sim_name(s->kind) : "none", s->hit_rate,
+               s->trunk_read, s->expert_read, s->seconds);
     else
-        printf("%9.2f %9.2f %7u %7s %7.2f %10.2f %10.2f %9.2f%s\n", (double)s->pinned / unit, (double)s->cache / unit, s->slots,
-               s->slots ? k3_sim_name(s->kind) : "none", 100 * s->hit_rate, s->trunk_read / unit, s->expert_read / unit,
-               s->seconds, mark);
+        printf("%9.2f %9.2f %7u %7s %7.2f %10.2f %10.2f %9.2f%s\n", (double)s->pinned / unit, (double)s->cache / unit,
+               s->slots, s->slots ? k3_sim_name(s->kind) : "none", 100 * s->hit_rate, s->trunk_read / unit,
+               s->expert_read / unit, s->seconds, mark);
 }
 
 static void print_heading(const struct budget *b)
@@ -60,9 +61,11 @@ static void print_heading(const struct budget *b)
     unit_of((double)b->bytes, &name);
     snprintf(pinned, sizeof pinned, "trunk %s", name);
     snprintf(cache, sizeof cache, "cache %s", name);
-    printf("%s for trunk (%s, read at %s/s) and experts (%s/s)\n\n", k3_fmt_bytes(all, b->bytes), k3_fmt_bytes(trunk, b->trunk),
-           k3_fmt_bytes(trunk_rate, (uint64_t)b->trunk_rate), k3_fmt_bytes(expert_rate, (uint64_t)b->expert_rate));
-    printf("%9s %9s %7s %7s %7s %10s %10s %9s\n", pinned, cache, "slots", "policy", "hit %", "trunk/tok", "expert/tok", "s/token");
+    printf("%s for trunk (%s, read at %s/s) and experts (%s/s)\n\n", k3_fmt_bytes(all, b->bytes),
+           k3_fmt_bytes(trunk, b->trunk), k3_fmt_bytes(trunk_rate, (uint64_t)b->trunk_rate),
+           k3_fmt_bytes(expert_rate, (uint64_t)b->expert_rate));
+    printf("%9s %9s %7s %7s %7s %10s %10s %9s\n", pinned, cache, "slots", "policy", "hit %", "trunk/tok",
+           "expert/tok", "s/token");
 }
 
 static void print_splits(const struct outcome *o, const struct job *job, const struct budget *b)
@@ -99,8 +102,8 @@ static void print_splits(const struct outcome *o, const struct job *job, const s
         char pinned[24], cache[24], read[24];
         printf("\nbest: %s of trunk pinned, %s of experts (%u slots%s%s): %s and %.2f s a token\n",
                k3_fmt_bytes(pinned, top.pinned), k3_fmt_bytes(cache, top.cache), top.slots, top.slots ? ", " : "",
-               top.slots ? k3_sim_name(top.kind) : "", k3_fmt_bytes(read, (uint64_t)(top.trunk_read + top.expert_read)),
-               top.seconds);
+               top.slots ? k3_sim_name(top.kind) : "",
+               k3_fmt_bytes(read, (uint64_t)(top.trunk_read + top.expert_read)), top.seconds);
     }
 }
 

@@ -11,16 +11,16 @@ static const k3_opt table[] = {
     {0},
 };
 
-static const char usage[] =
-    "usage: k3-trace cat [--json] [TRACE]\n"
-    "\n"
-    "One line for each position in each layer: step, sequence, position, phase, layer, then\n"
-    "the experts in router order as EXPERT[:WEIGHT][*], * where it was resident.\n";
+static const char usage[] = "usage: k3-trace cat [--json] [TRACE]\n"
+                            "\n"
+                            "One line for each position in each layer: step, sequence, position, phase, layer, then\n"
+                            "the experts in router order as EXPERT[:WEIGHT][*], * where it was resident.\n";
 
 static void print_text(const k3_trace_batch *b, int r)
 {
     const k3_trace_row *row = &b->row[r];
-    printf("%" PRIu64 " %u %" PRIu64 " %s %d", b->step, row->sequence, row->position, k3_phase_name(row->phase), b->layer);
+    printf("%" PRIu64 " %u %" PRIu64 " %s %d", b->step, row->sequence, row->position, k3_phase_name(row->phase),
+           b->layer);
     for (int i = r * b->k; i < (r + 1) * b->k; i++) {
         printf(" %d", b->experts[i]);
         if (b->weights)
@@ -35,7 +35,8 @@ static void print_json(const k3_trace_batch *b, int r)
 {
     const k3_trace_row *row = &b->row[r];
     int from = r * b->k, to = from + b->k;
-    printf("{\"step\":%" PRIu64 ",\"sequence\":%u,\"position\":%" PRIu64 ",\"phase\":\"%s\",\"layer\":%d,\"experts\":[",
+    printf("{\"step\":%" PRIu64 ",\"sequence\":%u,\"position\":%" PRIu64
+           ",\"phase\":\"%s\",\"layer\":%d,\"experts\":[",
            b->step, row->sequence, row->position, k3_phase_name(row->phase), b->layer);
     for (int i = from; i < to; i++)
         printf("%s%d", i > from ? "," : "", b->experts[i]);

@@ -170,8 +170,8 @@ static int run(struct cut *c, const k3_args *args, k3_err *err)
     if (!status)
         status = copy(c, r, w, err);
     if (!status && k3_trace_cut_off(r) >= 0)
-        k3_note("%s: cut off at byte %" PRId64 "; %" PRIu64 " steps kept, the last perhaps not whole", k3_trace_name(r),
-                k3_trace_cut_off(r), k3_trace_count(r).steps);
+        k3_note("%s: cut off at byte %" PRId64 "; %" PRIu64 " steps kept, the last perhaps not whole",
+                k3_trace_name(r), k3_trace_cut_off(r), k3_trace_count(r).steps);
     if (!status)
         status = k3_trace_close(&w, err);
     k3_trace_abort(&w);

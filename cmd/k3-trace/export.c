@@ -9,7 +9,8 @@
 enum { OPT_FORMAT = 1 };
 
 static const k3_opt table[] = {
-    {"format", 'f', "FORMAT", OPT_FORMAT, "pairs: headerless int32 (layer, expert), the default;\ncsv: one line a choice; oracle: oracleGeneral"},
+    {"format", 'f', "FORMAT", OPT_FORMAT,
+     "pairs: headerless int32 (layer, expert), the default;\ncsv: one line a choice; oracle: oracleGeneral"},
     K3_COMMON_OPTS,
     {0},
 };
@@ -47,8 +48,8 @@ static void put_csv(const k3_trace_batch *b)
 {
     for (int i = 0; i < b->rows * b->k; i++) {
         const k3_trace_row *row = &b->row[i / b->k];
-        printf("%" PRIu64 ",%u,%" PRIu64 ",%s,%d,%d,%d", b->step, row->sequence, row->position, k3_phase_name(row->phase),
-               b->layer, i % b->k, b->experts[i]);
+        printf("%" PRIu64 ",%u,%" PRIu64 ",%s,%d,%d,%d", b->step, row->sequence, row->position,
+               k3_phase_name(row->phase), b->layer, i % b->k, b->experts[i]);
         if (b->weights)
             printf(",%.9g", (double)b->weights[i]);
         if (b->residency)
@@ -80,7 +81,8 @@ static int collect(k3_trace_reader *r, struct request **list, uint64_t *n, k3_er
             *list = p;
         }
         for (uint64_t i = 0; i < more; i++)
-            (*list)[(*n)++] = (struct request){(uint32_t)b->step, (uint32_t)b->layer * experts + (uint32_t)b->experts[i]};
+            (*list)[(*n)++] =
+                (struct request){(uint32_t)b->step, (uint32_t)b->layer * experts + (uint32_t)b->experts[i]};
     }
     return status;
 }
@@ -94,8 +96,8 @@ static int put_oracle(k3_trace_reader *r, k3_err *err)
     int64_t *last = malloc(ids * sizeof *last), *next = NULL;
     int status = last ? collect(r, &list, &n, err) : k3_fail(err, K3_ESYS, "out of memory");
     if (!status && h->expert_bytes > UINT32_MAX)
-        status = k3_fail(err, K3_EDATA, "%s: experts of %" PRIu64 " bytes are too large for oracleGeneral", k3_trace_name(r),
-                         h->expert_bytes);
+        status = k3_fail(err, K3_EDATA, "%s: experts of %" PRIu64 " bytes are too large for oracleGeneral",
+                         k3_trace_name(r), h->expert_bytes);
     if (!status && !(next = malloc((n + 1) * sizeof *next)))
         status = k3_fail(err, K3_ESYS, "out of memory for %" PRIu64 " requests", n);
     for (size_t i = 0; i < ids && !status; i++)

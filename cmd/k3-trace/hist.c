@@ -12,11 +12,10 @@ static const k3_opt table[] = {
     {0},
 };
 
-static const char usage[] =
-    "usage: k3-trace hist [--tsv] [TRACE]\n"
-    "\n"
-    "Uses of every expert that was chosen at all, as expert_hist.json:\n"
-    "{\"n_layers\":93,\"n_experts\":896,\"counts\":{\"LAYER,EXPERT\":USES,...}}\n";
+static const char usage[] = "usage: k3-trace hist [--tsv] [TRACE]\n"
+                            "\n"
+                            "Uses of every expert that was chosen at all, as expert_hist.json:\n"
+                            "{\"n_layers\":93,\"n_experts\":896,\"counts\":{\"LAYER,EXPERT\":USES,...}}\n";
 
 static void print(const k3_shape *s, const uint64_t *uses, bool tsv)
 {

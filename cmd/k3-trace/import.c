@@ -12,11 +12,15 @@ enum { OPT_OUT = 1, OPT_FORMAT, OPT_SHAPE, OPT_BYTES, OPT_INCREMENTAL, OPT_MODEL
 
 static const k3_opt table[] = {
     {"output", 'o', "FILE", OPT_OUT, "where to write (default: standard output)"},
-    {"format", 'f', "FORMAT", OPT_FORMAT, "pairs: headerless int32 (layer, expert), the default;\ncsv: as k3-trace export writes it; oracle: oracleGeneral"},
+    {"format", 'f', "FORMAT", OPT_FORMAT,
+     "pairs: headerless int32 (layer, expert), the default;\ncsv: as k3-trace export writes it; oracle: "
+     "oracleGeneral"},
     {"model", 'm', "MODEL", OPT_MODEL, "the checkpoint whose routing it is, instead of --shape and\n--expert-bytes"},
-    {"shape", 0, "L,F,E,K", OPT_SHAPE, "layers, first layer with experts, experts, experts a\nposition uses (default: 93,1,896,16)"},
+    {"shape", 0, "L,F,E,K", OPT_SHAPE,
+     "layers, first layer with experts, experts, experts a\nposition uses (default: 93,1,896,16)"},
     {"expert-bytes", 0, "SIZE", OPT_BYTES, "of one expert (default: 17547264)"},
-    {"incremental", 'i', NULL, OPT_INCREMENTAL, "pairs: of steps that run the whole text again, keep the\nnew position only: the true decode steps"},
+    {"incremental", 'i', NULL, OPT_INCREMENTAL,
+     "pairs: of steps that run the whole text again, keep the\nnew position only: the true decode steps"},
     K3_COMMON_OPTS,
     {0},
 };
@@ -97,11 +101,12 @@ static int read_oracle(struct import *im, k3_err *err)
         uint64_t id = (uint32_t)le32(buf + 4) | (uint64_t)(uint32_t)le32(buf + 8) << 32;
         if (id >= (uint64_t)s->layers * (uint64_t)s->experts)
             return k3_fail_at(err, K3_EDATA, im->steps.name, NULL, (int64_t)offset - 20,
-                              "object %" PRIu64 " is no layer * %d + expert of %d layers; see --shape", id, s->experts, s->layers);
+                              "object %" PRIu64 " is no layer * %d + expert of %d layers; see --shape", id,
+                              s->experts, s->layers);
         bool new_step = offset > 24 && (uint32_t)le32(buf) != time;
         time = (uint32_t)le32(buf);
-        if ((status = add_choice(&im->steps, (int)(id / (uint64_t)s->experts), (int)(id % (uint64_t)s->experts), new_step,
-                                 offset - 24, err)))
+        if ((status = add_choice(&im->steps, (int)(id / (uint64_t)s->experts), (int)(id % (uint64_t)s->experts),
+                                 new_step, offset - 24, err)))
             return status;
     }
     return status;
@@ -131,7 +136,8 @@ static int add_line(struct import *im, const uint64_t v[7], uint64_t line, k3_er
     static const char *const names[] = {"step", "sequence", "position", "", "layer", "", "expert"};
     for (int i = 0; i < 7; i++)
         if (i != 2 && v[i] > UINT32_MAX / 2)
-            return k3_fail(err, K3_EDATA, "%s: line %" PRIu64 ": %s %" PRIu64 " is too large", s->name, line, names[i], v[i]);
+            return k3_fail(err, K3_EDATA, "%s: line %" PRIu64 ": %s %" PRIu64 " is too large", s->name, line,
+                           names[i], v[i]);
     const k3_trace_row row = {.sequence = (uint32_t)v[1], .position = v[2], .phase = (uint32_t)v[3]};
     bool first_layer = !s->now.layers || (s->now.layers == 1 && s->now.layer[0].layer == (int)v[4]);
     const k3_trace_row *last = s->now.rows ? &s->now.row[s->now.rows - 1] : NULL;
@@ -158,7 +164,8 @@ static int read_csv(struct import *im, k3_err *err)
         snprintf(what, sizeof what, "%.500s: line %" PRIu64, im->steps.name, ++number);
         if (number == 1) {
             if (strncmp(line, "step,sequence,position,phase,layer,rank,expert", 46))
-                status = k3_fail(err, K3_EDATA, "%s: the columns are not step,sequence,position,phase,layer,rank,expert", what);
+                status = k3_fail(err, K3_EDATA,
+                                 "%s: the columns are not step,sequence,position,phase,layer,rank,expert", what);
             continue;
         }
         status = parse_line(line, what, v, err);
@@ -205,7 +212,8 @@ static int convert(struct import *im, k3_err *err)
         status = steps_end(s, err);
     if (!status && im->incremental && !s->repeats)
         status = k3_fail(err, K3_EDATA,
-                         "%s: not re-prefilled: no step repeats the one before and adds a position; import it without --incremental",
+                         "%s: not re-prefilled: no step repeats the one before and adds a position; import it "
+                         "without --incremental",
                          s->name);
     if (!status)
         status = k3_trace_close(&s->w, err);
@@ -236,8 +244,11 @@ static int run(struct import *im, const k3_args *args, k3_err *err)
     im->steps.shape = im->header.shape;
     im->steps.incremental = im->incremental;
     const char *base = strrchr(path, '/');
-    snprintf(im->header.source, sizeof im->header.source, "k3-trace import %s%.60s", im->incremental ? "--incremental " : "",
-             std ? "-" : base ? base + 1 : path);
+    snprintf(im->header.source, sizeof im->header.source, "k3-trace import %s%.60s",
+             im->incremental ? "--incremental " : "",
+             std    ? "-"
+             : base ? base + 1
+                    : path);
     for (char *p = im->header.source; *p; p++)
         if ((unsigned char)*p < 32 || *p == 127)
             *p = '?';
@@ -255,7 +266,8 @@ static int run(struct import *im, const k3_args *args, k3_err *err)
 
 int cmd_import(int argc, char **argv, k3_err *err)
 {
-    struct import im = {.out = "-", .format = "pairs",
+    struct import im = {.out = "-",
+                        .format = "pairs",
                         .header = {.shape = K3_SHAPE_DEFAULT, .expert_bytes = K3_EXPERT_BYTES_DEFAULT, .policy = -1}};
     k3_args args = {.argc = argc, .argv = argv, .table = table};
     int id, status = 0;

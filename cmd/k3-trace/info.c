@@ -12,17 +12,17 @@ enum { OPT_JSON = 1, OPT_LAYERS, OPT_TOKENS, OPT_MODEL, MAX_POINTS = 64 };
 static const k3_opt table[] = {
     {"model", 'm', "MODEL", OPT_MODEL, "refuse a trace that is not of this checkpoint"},
     {"layers", 'l', NULL, OPT_LAYERS, "a line for each layer: choices, experts used, repeats, the hottest"},
-    {"tokens", 't', "LIST", OPT_TOKENS, "unique experts a layer after these numbers of positions\n(default: 1,2,5,12,17,40,100,1000)"},
+    {"tokens", 't', "LIST", OPT_TOKENS,
+     "unique experts a layer after these numbers of positions\n(default: 1,2,5,12,17,40,100,1000)"},
     {"json", 0, NULL, OPT_JSON, "the output as JSON"},
     K3_COMMON_OPTS,
     {0},
 };
 
-static const char usage[] =
-    "usage: k3-trace info [-m MODEL] [-l] [-t LIST] [--json] [TRACE]\n"
-    "\n"
-    "Requests, distinct experts, reuse, the working set of one token, and the best hit rate\n"
-    "that any cache can reach.\n";
+static const char usage[] = "usage: k3-trace info [-m MODEL] [-l] [-t LIST] [--json] [TRACE]\n"
+                            "\n"
+                            "Requests, distinct experts, reuse, the working set of one token, and the best hit rate\n"
+                            "that any cache can reach.\n";
 
 struct layer {
     uint64_t choices, rows, repeats; /* repeats: chosen by the position before, too */
@@ -32,15 +32,15 @@ struct layer {
 struct info {
     const char *model;
     bool json, layers;
-    uint64_t point[MAX_POINTS];       /* numbers of positions */
-    uint64_t unique[MAX_POINTS];      /* summed over the layers that reached them */
+    uint64_t point[MAX_POINTS];  /* numbers of positions */
+    uint64_t unique[MAX_POINTS]; /* summed over the layers that reached them */
     uint32_t reached[MAX_POINTS];
     int points;
     k3_trace_header header;
-    struct layer *layer;              /* [layers] */
-    uint64_t *uses;                   /* [ids] */
-    uint64_t *last_row;               /* [ids] number + 1 of the layer's row that chose it last */
-    k3_requests requests;             /* of the current piece, as the engine asks */
+    struct layer *layer;  /* [layers] */
+    uint64_t *uses;       /* [ids] */
+    uint64_t *last_row;   /* [ids] number + 1 of the layer's row that chose it last */
+    k3_requests requests; /* of the current piece, as the engine asks */
     k3_curve *curve;
     uint64_t rows[K3_PHASE_COUNT], requested, resident;
     uint32_t sequences, most_rows;
@@ -190,16 +190,19 @@ static void print_text(const struct info *in, k3_trace_totals t)
     double pool = (double)(h->shape.layers - h->shape.first) * h->shape.experts, set = ratio(t.choices, rows);
     char size[24];
     print_model(in, t);
-    printf("choices      %" PRIu64 ", %" PRIu64 " requests once a chunk asks for each expert once\n", t.choices, in->requested);
-    printf("distinct     %" PRIu64 " experts = %s, %.2f %% of the pool\n", distinct, k3_fmt_bytes(size, distinct * h->expert_bytes),
-           100 * (double)distinct / pool);
+    printf("choices      %" PRIu64 ", %" PRIu64 " requests once a chunk asks for each expert once\n", t.choices,
+           in->requested);
+    printf("distinct     %" PRIu64 " experts = %s, %.2f %% of the pool\n", distinct,
+           k3_fmt_bytes(size, distinct * h->expert_bytes), 100 * (double)distinct / pool);
     printf("token's set  %.0f experts = %s\n", set, k3_fmt_bytes(size, (uint64_t)(set * (double)h->expert_bytes)));
-    printf("compulsory   %" PRIu64 " misses; no cache hits more than %.2f %% of choices, %.2f %% of requests\n", distinct,
-           100 * ratio(t.choices - distinct, t.choices), 100 * ratio(in->requested - distinct, in->requested));
+    printf("compulsory   %" PRIu64 " misses; no cache hits more than %.2f %% of choices, %.2f %% of requests\n",
+           distinct, 100 * ratio(t.choices - distinct, t.choices),
+           100 * ratio(in->requested - distinct, in->requested));
     if (h->residency)
         printf("resident     %.2f %% of choices, as recorded\n", 100 * ratio(in->resident, t.choices));
     if (in->requested > distinct)
-        printf("reuse        an LRU needs %u slots for its first hit, %u, %u, %u and %u for 25, 50, 75 and 90 %% of all repeats\n",
+        printf("reuse        an LRU needs %u slots for its first hit, %u, %u, %u and %u for 25, 50, 75 and 90 %% of "
+               "all repeats\n",
                reuse_quantile(in, 0), reuse_quantile(in, 0.25), reuse_quantile(in, 0.5), reuse_quantile(in, 0.75),
                reuse_quantile(in, 0.9));
     else
@@ -219,9 +222,10 @@ static json_t *layers_json(const struct info *in)
     for (int l = in->header.shape.first; l < in->header.shape.layers; l++) {
         const struct layer *x = &in->layer[l];
         if (x->choices)
-            json_array_append_new(list, json_pack("{sisIsIsIsIsI}", "layer", l, "choices", (json_int_t)x->choices, "unique",
-                                                  (json_int_t)x->unique, "repeats", (json_int_t)x->repeats, "hottest",
-                                                  (json_int_t)hottest(in, l), "uses", (json_int_t)hottest_uses(in, l)));
+            json_array_append_new(list,
+                                  json_pack("{sisIsIsIsIsI}", "layer", l, "choices", (json_int_t)x->choices, "unique",
+                                            (json_int_t)x->unique, "repeats", (json_int_t)x->repeats, "hottest",
+                                            (json_int_t)hottest(in, l), "uses", (json_int_t)hottest_uses(in, l)));
     }
     return list;
 }
@@ -236,20 +240,22 @@ static void print_json(const struct info *in, k3_trace_totals t)
     json_t *unique = json_array(), *reuse = json_array();
     for (int p = 0; p < in->points; p++)
         if (in->reached[p])
-            json_array_append_new(unique, json_pack("[If]", (json_int_t)in->point[p], ratio(in->unique[p], in->reached[p])));
+            json_array_append_new(unique,
+                                  json_pack("[If]", (json_int_t)in->point[p], ratio(in->unique[p], in->reached[p])));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         json_array_append_new(reuse, json_pack("[fI]", parts[i], (json_int_t)reuse_quantile(in, parts[i])));
     json_t *o = json_pack(
         "{ss? si si si si sI ss ss? sI sb sb}", "model", known ? model_text(h->fingerprint, text) : NULL, "layers",
         h->shape.layers, "first", h->shape.first, "experts", h->shape.experts, "topk", h->shape.topk, "expert_bytes",
-        (json_int_t)h->expert_bytes, "source", h->source, "policy", h->policy < 0 ? NULL : k3_policy_name(h->policy), "slots",
-        (json_int_t)h->slots, "weights", h->weights, "residency", h->residency);
-    json_t *counts = json_pack(
-        "{sI sI sI si sI sI sI sI sI sI sI so so so}", "frames", (json_int_t)t.frames, "bytes", (json_int_t)t.bytes, "steps",
-        (json_int_t)t.steps, "sequences", (int)in->sequences, "prefill", (json_int_t)in->rows[K3_PHASE_PREFILL], "decode",
-        (json_int_t)in->rows[K3_PHASE_DECODE], "draft", (json_int_t)in->rows[K3_PHASE_DRAFT], "choices",
-        (json_int_t)t.choices, "requests", (json_int_t)in->requested, "distinct", (json_int_t)distinct, "resident",
-        (json_int_t)in->resident, "reuse_slots", reuse, "unique_per_layer", unique, "per_layer", layers_json(in));
+        (json_int_t)h->expert_bytes, "source", h->source, "policy", h->policy < 0 ? NULL : k3_policy_name(h->policy),
+        "slots", (json_int_t)h->slots, "weights", h->weights, "residency", h->residency);
+    json_t *counts =
+        json_pack("{sI sI sI si sI sI sI sI sI sI sI so so so}", "frames", (json_int_t)t.frames, "bytes",
+                  (json_int_t)t.bytes, "steps", (json_int_t)t.steps, "sequences", (int)in->sequences, "prefill",
+                  (json_int_t)in->rows[K3_PHASE_PREFILL], "decode", (json_int_t)in->rows[K3_PHASE_DECODE], "draft",
+                  (json_int_t)in->rows[K3_PHASE_DRAFT], "choices", (json_int_t)t.choices, "requests",
+                  (json_int_t)in->requested, "distinct", (json_int_t)distinct, "resident", (json_int_t)in->resident,
+                  "reuse_slots", reuse, "unique_per_layer", unique, "per_layer", layers_json(in));
     json_object_update(o, counts);
     json_dumpf(o, stdout, JSON_REAL_PRECISION(9));
     printf("\n");
@@ -265,7 +271,8 @@ static int run(struct info *in, k3_trace_reader *r, k3_err *err)
     in->layer = calloc((size_t)s->layers, sizeof *in->layer);
     in->uses = calloc(ids, sizeof *in->uses);
     in->last_row = calloc(ids, sizeof *in->last_row);
-    int status = in->layer && in->uses && in->last_row ? 0 : k3_fail(err, K3_ESYS, "out of memory for %zu experts", ids);
+    int status =
+        in->layer && in->uses && in->last_row ? 0 : k3_fail(err, K3_ESYS, "out of memory for %zu experts", ids);
     if (!status)
         status = k3_requests_new(&in->requests, s, true, err);
     if (!status)

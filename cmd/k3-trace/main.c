@@ -37,8 +37,9 @@ static int run(int argc, char **argv, k3_err *err)
 {
     const char *name = argc > 1 ? argv[1] : "";
     if (!*name)
-        return k3_fail(err, K3_EUSAGE, "which command: info, cat, hist, cut, merge, import, export, sim, plot, synth or "
-                                       "verify; try --help");
+        return k3_fail(err, K3_EUSAGE,
+                       "which command: info, cat, hist, cut, merge, import, export, sim, plot, synth or "
+                       "verify; try --help");
     for (const command *c = commands; c->name; c++)
         if (!strcmp(name, c->name))
             return c->run(argc - 1, argv + 1, err);

@@ -13,11 +13,10 @@ static const k3_opt table[] = {
     {0},
 };
 
-static const char usage[] =
-    "usage: k3-trace merge [-o FILE] TRACE ...\n"
-    "\n"
-    "Joins traces of one model, one after the other. The sequences of each count on from\n"
-    "those of the trace before.\n";
+static const char usage[] = "usage: k3-trace merge [-o FILE] TRACE ...\n"
+                            "\n"
+                            "Joins traces of one model, one after the other. The sequences of each count on from\n"
+                            "those of the trace before.\n";
 
 struct merge {
     k3_trace_writer *w;
@@ -31,19 +30,19 @@ static int check(const struct merge *m, const char *first, const char *name, con
 {
     char a[K3_FINGERPRINT_TEXT], b[K3_FINGERPRINT_TEXT];
     if (!k3_fingerprint_equal(m->first.fingerprint, h->fingerprint))
-        return k3_fail(err, K3_EDATA, "%s: is of model %s, %s is of model %s", name, model_text(h->fingerprint, a), first,
-                       model_text(m->first.fingerprint, b));
+        return k3_fail(err, K3_EDATA, "%s: is of model %s, %s is of model %s", name, model_text(h->fingerprint, a),
+                       first, model_text(m->first.fingerprint, b));
     if (memcmp(&m->first.shape, &h->shape, sizeof h->shape))
         return k3_fail(err, K3_EDATA, "%s: has %d layers of %d experts, %d a position; %s has %d of %d, %d", name,
                        h->shape.layers, h->shape.experts, h->shape.topk, first, m->first.shape.layers,
                        m->first.shape.experts, m->first.shape.topk);
     if (m->first.expert_bytes != h->expert_bytes)
-        return k3_fail(err, K3_EDATA, "%s: has experts of %" PRIu64 " bytes, %s of %" PRIu64, name, h->expert_bytes, first,
-                       m->first.expert_bytes);
+        return k3_fail(err, K3_EDATA, "%s: has experts of %" PRIu64 " bytes, %s of %" PRIu64, name, h->expert_bytes,
+                       first, m->first.expert_bytes);
     if (h->weights != m->first.weights || h->residency != m->first.residency) {
         bool weights = h->weights != m->first.weights, has = weights ? h->weights : h->residency;
-        return k3_fail(err, K3_EDATA, "%s: records %s, %s does not", has ? name : first, weights ? "weights" : "residency",
-                       has ? first : name);
+        return k3_fail(err, K3_EDATA, "%s: records %s, %s does not", has ? name : first,
+                       weights ? "weights" : "residency", has ? first : name);
     }
     return 0;
 }

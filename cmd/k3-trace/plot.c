@@ -31,7 +31,8 @@ static const char usage[] =
 enum { WIDTH = 844, LEFT = 64, RIGHT = 704, TOP = 64, CURVES = 340, GAP = 84, ROW = 5, SIZES = 56, BINS = 64 };
 
 /* Okabe and Ito's palette: told apart with any colour vision, and in print. */
-static const char *const colour[] = {"#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999900", "#000000"};
+static const char *const colour[] = {"#0072b2", "#e69f00", "#009e73", "#d55e00",
+                                     "#cc79a7", "#56b4e9", "#999900", "#000000"};
 static const char *const dashes[] = {"", "6 3", "2 2"};
 
 struct plot {
@@ -102,8 +103,10 @@ static void draw_axes(FILE *to, const struct scale *s)
             label(to, x_of(s, bytes), TOP + CURVES + 18, "middle", "", text);
         }
     label(to, (LEFT + RIGHT) / 2.0, TOP + CURVES + 38, "middle", "", "expert cache");
-    fprintf(to, "<text transform=\"translate(18 %.1f) rotate(-90)\" text-anchor=\"middle\">misses, %% of requests</text>\n",
-            TOP + CURVES / 2.0);
+    fprintf(
+        to,
+        "<text transform=\"translate(18 %.1f) rotate(-90)\" text-anchor=\"middle\">misses, %% of requests</text>\n",
+        TOP + CURVES / 2.0);
 }
 
 static double miss(const struct outcome *o, uint64_t hits)
@@ -142,7 +145,9 @@ static void draw_names(FILE *to, const struct job *job, const double *end)
         int k = order[i];
         snprintf(extra, sizeof extra, " fill=\"%s\"", colour[k % 8]);
         double y = over > 0 ? at[i] - over : at[i];
-        fprintf(to, "<line stroke=\"%s\" stroke-width=\"2\" stroke-dasharray=\"%s\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>\n",
+        fprintf(to,
+                "<line stroke=\"%s\" stroke-width=\"2\" stroke-dasharray=\"%s\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" "
+                "y2=\"%.1f\"/>\n",
                 colour[k % 8], dashes[k / 8], RIGHT + 8, y, RIGHT + 26, y);
         label(to, RIGHT + 32, y + 4, "start", extra, k3_sim_name(job->kind[k]));
     }
@@ -224,7 +229,10 @@ static void draw_legend(FILE *to, double y)
         char text[32];
         double x = LEFT + 190 + (i + 3) * 44;
         shade(text, sizeof text, exp2(i));
-        fprintf(to, "<rect x=\"%.1f\" y=\"%.1f\" width=\"44\" height=\"12\" fill=\"%s\" stroke=\"#ccc\" stroke-width=\"0.5\"/>\n", x, y, text);
+        fprintf(to,
+                "<rect x=\"%.1f\" y=\"%.1f\" width=\"44\" height=\"12\" fill=\"%s\" stroke=\"#ccc\" "
+                "stroke-width=\"0.5\"/>\n",
+                x, y, text);
         snprintf(text, sizeof text, i < 0 ? "1/%d" : "%d", 1 << abs(i));
         label(to, x + 22, y + 25, "middle", " class=\"note\"", text);
     }
@@ -237,8 +245,10 @@ static void draw_heat(const struct plot *p, const struct outcome *o, double top)
     char text[64];
     label(p->to, LEFT, top - 10, "start", "", "experts of a layer, most used first");
     label(p->to, RIGHT + 12, top - 10, "start", "", "experts used");
-    fprintf(p->to, "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" fill=\"#f7fbff\"/>\n", LEFT, top, RIGHT - LEFT, layers * ROW);
-    fprintf(p->to, "<rect x=\"%d\" y=\"%.1f\" width=\"100\" height=\"%d\" fill=\"#eee\"/>\n", RIGHT + 12, top, layers * ROW);
+    fprintf(p->to, "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" fill=\"#f7fbff\"/>\n", LEFT, top,
+            RIGHT - LEFT, layers * ROW);
+    fprintf(p->to, "<rect x=\"%d\" y=\"%.1f\" width=\"100\" height=\"%d\" fill=\"#eee\"/>\n", RIGHT + 12, top,
+            layers * ROW);
     for (int l = 0; l < layers; l++) {
         double y = top + l * ROW;
         draw_layer(p->to, o->uses + (size_t)l * (size_t)s->experts, s->experts, y);
@@ -247,7 +257,8 @@ static void draw_heat(const struct plot *p, const struct outcome *o, double top)
         snprintf(text, sizeof text, "%d", l + s->first);
         label(p->to, LEFT - 8, y + ROW / 2.0 + 4, "end", "", text);
     }
-    fprintf(p->to, "<text transform=\"translate(18 %.1f) rotate(-90)\" text-anchor=\"middle\">layer</text>\n", top + layers * ROW / 2.0);
+    fprintf(p->to, "<text transform=\"translate(18 %.1f) rotate(-90)\" text-anchor=\"middle\">layer</text>\n",
+            top + layers * ROW / 2.0);
     snprintf(text, sizeof text, "of %d", s->experts);
     label(p->to, RIGHT + 112, top + layers * ROW + 16, "end", " class=\"note\"", text);
     draw_legend(p->to, top + layers * ROW + 24);
@@ -261,15 +272,18 @@ static void draw(const struct plot *p, const struct outcome *o, const struct sca
     int heat_top = p->curves ? TOP + CURVES + GAP : TOP + 16, layers = shape->layers - shape->first;
     int height = p->heat ? heat_top + layers * ROW + 72 : TOP + CURVES + 56;
     char text[160];
-    fprintf(p->to,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
-            "font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\" fill=\"#222\" shape-rendering=\"geometricPrecision\">\n"
-            "<style>polyline{fill:none;stroke-width:2;stroke-linejoin:round} .grid{stroke:#e4e4e4} .axis{stroke:#444} "
-            ".mark{stroke:#888;stroke-dasharray:4 4} .note{font-size:11px;fill:#666}</style>\n"
-            "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
-            WIDTH, height, WIDTH, height, WIDTH, height);
+    fprintf(
+        p->to,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
+        "font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\" fill=\"#222\" "
+        "shape-rendering=\"geometricPrecision\">\n"
+        "<style>polyline{fill:none;stroke-width:2;stroke-linejoin:round} .grid{stroke:#e4e4e4} .axis{stroke:#444} "
+        ".mark{stroke:#888;stroke-dasharray:4 4} .note{font-size:11px;fill:#666}</style>\n"
+        "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
+        WIDTH, height, WIDTH, height, WIDTH, height);
     label(p->to, LEFT, 26, "start", " font-size=\"16\" font-weight=\"bold\"", p->title ? p->title : o->header.source);
-    snprintf(text, sizeof text, "%" PRIu64 " requests (%s) of %" PRIu64 " positions, %" PRIu64 " distinct experts of %d x %d",
+    snprintf(text, sizeof text,
+             "%" PRIu64 " requests (%s) of %" PRIu64 " positions, %" PRIu64 " distinct experts of %d x %d",
              o->requests, p->job.batched ? "batched" : "one by one", o->tokens, o->distinct, layers, shape->experts);
     label(p->to, LEFT, 45, "start", " class=\"note\"", text);
     if (p->curves)
@@ -336,7 +350,9 @@ static int take_option(struct plot *p, int id, const char *value, k3_err *err)
     case OPT_KIND:
         p->curves = !strcmp(value, "curves") || !strcmp(value, "both");
         p->heat = !strcmp(value, "heat") || !strcmp(value, "both");
-        return p->curves || p->heat ? 0 : k3_fail(err, K3_EUSAGE, "--kind: \"%s\" is none of curves, heat and both", value);
+        return p->curves || p->heat
+                   ? 0
+                   : k3_fail(err, K3_EUSAGE, "--kind: \"%s\" is none of curves, heat and both", value);
     case OPT_POLICY:
         return parse_policies(value, &p->job, err);
     case OPT_UNBATCHED:
@@ -362,7 +378,9 @@ int cmd_plot(int argc, char **argv, k3_err *err)
     k3_args args = {.argc = argc, .argv = argv, .table = table};
     k3_trace_reader *r;
     int id, status;
-    p = (struct plot){.out = "-", .curves = true, .heat = true,
+    p = (struct plot){.out = "-",
+                      .curves = true,
+                      .heat = true,
                       .job = {.batched = true, .seed = 1, .threads = k3_threads_default()}};
     status = parse_policies("lru,layers,lfu,belady-bypass", &p.job, err);
     while (!status && (id = k3_opt_next(&args, err)) != K3_OPT_DONE) {

@@ -6,19 +6,35 @@
 #include <string.h>
 
 enum {
-    OPT_POLICY = 1, OPT_SIZE, OPT_UNBATCHED, OPT_WARMUP, OPT_DISK, OPT_CURVE, OPT_BUDGET, OPT_TRUNK, OPT_TRUNK_DISK,
-    OPT_COMPAT, OPT_TSV, OPT_JSON, OPT_SEED, OPT_THREADS, OPT_MODEL
+    OPT_POLICY = 1,
+    OPT_SIZE,
+    OPT_UNBATCHED,
+    OPT_WARMUP,
+    OPT_DISK,
+    OPT_CURVE,
+    OPT_BUDGET,
+    OPT_TRUNK,
+    OPT_TRUNK_DISK,
+    OPT_COMPAT,
+    OPT_TSV,
+    OPT_JSON,
+    OPT_SEED,
+    OPT_THREADS,
+    OPT_MODEL
 };
 
 static const k3_opt table[] = {
-    {"model", 'm', "MODEL", OPT_MODEL, "refuse a trace that is not of this checkpoint, and take\nthe bytes of its trunk"},
+    {"model", 'm', "MODEL", OPT_MODEL,
+     "refuse a trace that is not of this checkpoint, and take\nthe bytes of its trunk"},
     {"policy", 'p', "LIST", OPT_POLICY,
      "of lru, layers, lfu (the engine's), fifo, clock, random,\n"
      "slru, 2q, arc, s3fifo, sieve, wtinylfu, pin, belady,\n"
      "belady-bypass; or all (default: lru,layers,lfu,belady-bypass)"},
-    {"size", 's', "LIST", OPT_SIZE, "slots (455), bytes (8G) or a share of all experts (10%)\n(default: 1/4, 1/2, 1, 3/2, 2, 3, 4, 8 tokens' sets)"},
+    {"size", 's', "LIST", OPT_SIZE,
+     "slots (455), bytes (8G) or a share of all experts (10%)\n(default: 1/4, 1/2, 1, 3/2, 2, 3, 4, 8 tokens' sets)"},
     {"unbatched", 'u', NULL, OPT_UNBATCHED, "request by request, as published figures do"},
-    {"warmup", 'w', "N|prefill", OPT_WARMUP, "the first N steps, or all prefill positions, fill the\ncache but are not counted"},
+    {"warmup", 'w', "N|prefill", OPT_WARMUP,
+     "the first N steps, or all prefill positions, fill the\ncache but are not counted"},
     {"disk", 'd', "LIST", OPT_DISK, "seconds a token at these disk rates (bytes a second, 3.2G)"},
     {"curve", 'c', NULL, OPT_CURVE, "LRU at every size: lines of slots, hits, hit rate"},
     {"budget", 'b', "SIZE", OPT_BUDGET, "the best split of SIZE between pinned trunk and expert cache"},
@@ -163,10 +179,10 @@ static void print_head(const struct sim *s, const struct outcome *o)
     uint32_t set = token_slots(&o->header.shape);
     char a[24], b[24];
     printf("%" PRIu64 " requests counted (%s), %" PRIu64 " positions; experts of %s, one token's set %u slots = %s\n",
-           o->requests, s->job.batched ? "batched" : "one by one", o->tokens, k3_fmt_bytes(a, o->header.expert_bytes), set,
-           k3_fmt_bytes(b, set * o->header.expert_bytes));
-    printf("%" PRIu64 " distinct experts; %" PRIu64 " compulsory misses: no cache hits more than %.2f %%\n\n", o->distinct,
-           o->first, percent(o->requests - o->first, o->requests));
+           o->requests, s->job.batched ? "batched" : "one by one", o->tokens, k3_fmt_bytes(a, o->header.expert_bytes),
+           set, k3_fmt_bytes(b, set * o->header.expert_bytes));
+    printf("%" PRIu64 " distinct experts; %" PRIu64 " compulsory misses: no cache hits more than %.2f %%\n\n",
+           o->distinct, o->first, percent(o->requests - o->first, o->requests));
 }
 
 static int column(int kind)
@@ -222,9 +238,9 @@ static void print_tsv(const struct sim *s, const struct outcome *o)
     for (int k = 0; k < job->kinds; k++)
         for (int z = 0; z < job->sizes; z++) {
             uint64_t hits = hits_at(o, job, k, z);
-            printf("%s\t%u\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%.6f\t%.0f", k3_sim_name(job->kind[k]),
-                   job->slots[z], job->slots[z] * o->header.expert_bytes, o->requests, hits, o->first,
-                   percent(hits, o->requests) / 100, bytes_per_token(o, hits));
+            printf("%s\t%u\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%.6f\t%.0f",
+                   k3_sim_name(job->kind[k]), job->slots[z], job->slots[z] * o->header.expert_bytes, o->requests,
+                   hits, o->first, percent(hits, o->requests) / 100, bytes_per_token(o, hits));
             for (int i = 0; i < s->rates; i++)
                 printf("\t%.4f", bytes_per_token(o, hits) / s->rate[i]);
             printf("\n");
@@ -235,15 +251,16 @@ static void print_json(const struct sim *s, const struct outcome *o)
 {
     const struct job *job = &s->job;
     const char *comma = "";
-    printf("{\"batched\":%s,\"requests\":%" PRIu64 ",\"positions\":%" PRIu64 ",\"distinct\":%" PRIu64 ",\"compulsory\":%" PRIu64
-           ",\"expert_bytes\":%" PRIu64 ",\"token_slots\":%u,\"results\":[",
+    printf("{\"batched\":%s,\"requests\":%" PRIu64 ",\"positions\":%" PRIu64 ",\"distinct\":%" PRIu64
+           ",\"compulsory\":%" PRIu64 ",\"expert_bytes\":%" PRIu64 ",\"token_slots\":%u,\"results\":[",
            job->batched ? "true" : "false", o->requests, o->tokens, o->distinct, o->first, o->header.expert_bytes,
            token_slots(&o->header.shape));
     for (int k = 0; k < job->kinds; k++)
         for (int z = 0; z < job->sizes; z++, comma = ",") {
             uint64_t hits = hits_at(o, job, k, z);
-            printf("%s\n{\"policy\":\"%s\",\"slots\":%u,\"hits\":%" PRIu64 ",\"hit_rate\":%.6f,\"bytes_per_token\":%.0f", comma,
-                   k3_sim_name(job->kind[k]), job->slots[z], hits, percent(hits, o->requests) / 100,
+            printf("%s\n{\"policy\":\"%s\",\"slots\":%u,\"hits\":%" PRIu64
+                   ",\"hit_rate\":%.6f,\"bytes_per_token\":%.0f",
+                   comma, k3_sim_name(job->kind[k]), job->slots[z], hits, percent(hits, o->requests) / 100,
                    bytes_per_token(o, hits));
             for (int i = 0; i < s->rates; i++)
                 printf("%s{\"rate\":%.0f,\"seconds\":%.4f}", i ? "," : ",\"disks\":[", s->rate[i],
@@ -267,8 +284,9 @@ static void print_curve(const struct sim *s, const struct outcome *o)
         if (!k3_curve_distance(o->curve, d) && d < last)
             continue; /* as much as one slot less */
         uint64_t hits = k3_curve_hits(o->curve, d);
-        printf(s->json ? "%s\n[%u,%" PRIu64 ",%.6f]" : "%s%u\t%" PRIu64 "\t%.6f\n", s->json && d > 1 && hits > k3_curve_distance(o->curve, d) ? "," : "",
-               d, hits, percent(hits, o->requests) / 100);
+        printf(s->json ? "%s\n[%u,%" PRIu64 ",%.6f]" : "%s%u\t%" PRIu64 "\t%.6f\n",
+               s->json && d > 1 && hits > k3_curve_distance(o->curve, d) ? "," : "", d, hits,
+               percent(hits, o->requests) / 100);
     }
     if (s->json)
         printf("\n]}\n");
@@ -296,14 +314,15 @@ static void print_compat(const struct sim *s, const struct outcome *o)
     double rate = s->rates ? s->rate[0] : 1234e6, size = (double)o->header.expert_bytes;
     double pool = (double)(shape->layers - shape->first) * shape->experts;
     uint64_t set = token_slots(shape), tokens = o->requests / set ? o->requests / set : 1;
-    printf("trace: %" PRIu64 " requests, %" PRIu64 " distinct experts, about %" PRIu64 " token(s)\n", o->requests, o->distinct,
-           tokens);
+    printf("trace: %" PRIu64 " requests, %" PRIu64 " distinct experts, about %" PRIu64 " token(s)\n", o->requests,
+           o->distinct, tokens);
     printf("distinct experts touched: %" PRIu64 " of %.0f (%.2f%% of the pool)\n", o->distinct, pool,
            100 * (double)o->distinct / pool);
     printf("if nothing were cached: %.2f GB per token\n", (double)set * size / 1e9);
-    printf("total reuse: %" PRIu64 " of %" PRIu64 " requests are repeats (%.1f%%)\n\n", o->requests - o->distinct, o->requests,
-           percent(o->requests - o->distinct, o->requests));
-    printf("%-9s %8s %9s %9s %9s %12s %11s\n", "CACHE", "SLOTS", "LRU", "BELADY", "PIN+LRU", "GB READ/TOK", "SEC/TOK");
+    printf("total reuse: %" PRIu64 " of %" PRIu64 " requests are repeats (%.1f%%)\n\n", o->requests - o->distinct,
+           o->requests, percent(o->requests - o->distinct, o->requests));
+    printf("%-9s %8s %9s %9s %9s %12s %11s\n", "CACHE", "SLOTS", "LRU", "BELADY", "PIN+LRU", "GB READ/TOK",
+           "SEC/TOK");
     for (int z = 0; z < job->sizes; z++) {
         char cache[24];
         if (job->slots[z] < 17)
@@ -343,7 +362,8 @@ static int run_budget(struct sim *s, k3_trace_reader *r, k3_err *err)
         s->budget.trunk_rate = s->budget.expert_rate;
     if (!s->trunk_given && !s->model) {
         if (memcmp(shape, &k3, sizeof k3))
-            return k3_fail(err, K3_EUSAGE, "%s: not of K3's shape: give its trunk with --trunk SIZE or -m MODEL", k3_trace_name(r));
+            return k3_fail(err, K3_EUSAGE, "%s: not of K3's shape: give its trunk with --trunk SIZE or -m MODEL",
+                           k3_trace_name(r));
         s->budget.trunk = (uint64_t)K3_TRUNK_BYTES_DEFAULT;
     }
     s->budget.json = s->json;

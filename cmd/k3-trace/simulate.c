@@ -61,7 +61,8 @@ static int parse_size(const char *item, const k3_trace_header *h, uint32_t *slot
     }
     *slots = (uint32_t)(v < pool ? v : pool);
     if (status)
-        return k3_fail(err, K3_EUSAGE, "--size: \"%s\" is neither slots (455), bytes (8G) nor a share of all experts (10%%)", item);
+        return k3_fail(err, K3_EUSAGE,
+                       "--size: \"%s\" is neither slots (455), bytes (8G) nor a share of all experts (10%%)", item);
     return 0;
 }
 
@@ -105,7 +106,7 @@ struct run {
     k3_requests q;
     struct instance *instance; /* all but lru */
     int instances;
-    bool whole;                /* someone knows the future: the trace is held */
+    bool whole; /* someone knows the future: the trace is held */
 };
 
 /* Runs one instance over what is in q; those of a whole trace live only as long as this takes. */
@@ -196,8 +197,10 @@ static int set_up(struct run *run, k3_err *err)
     for (int k = 0; k < job->kinds; k++) {
         run->whole |= k3_sim_knows_future(job->kind[k]);
         for (int s = 0; s < job->sizes && job->kind[k] != K3_SIM_LRU; s++)
-            run->instance[run->instances++] = (struct instance){
-                .kind = job->kind[k], .slots = job->slots[s], .hits = &o->hits[(size_t)k * (size_t)job->sizes + (size_t)s]};
+            run->instance[run->instances++] =
+                (struct instance){.kind = job->kind[k],
+                                  .slots = job->slots[s],
+                                  .hits = &o->hits[(size_t)k * (size_t)job->sizes + (size_t)s]};
     }
     int status = k3_requests_new(&run->q, &o->header.shape, job->batched, err);
     return status ? status : k3_curve_new(&o->curve, &o->header.shape, job->batched, err);

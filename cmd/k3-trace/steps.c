@@ -25,19 +25,19 @@ int steps_add(struct steps *s, int layer, int expert, uint64_t offset, k3_err *e
 {
     struct step *t = &s->now;
     if (layer < s->shape.first || layer >= s->shape.layers)
-        return k3_fail_at(err, K3_EDATA, s->name, NULL, (int64_t)offset, "layer %d is not one of %d to %d; see --shape", layer,
-                          s->shape.first, s->shape.layers - 1);
+        return k3_fail_at(err, K3_EDATA, s->name, NULL, (int64_t)offset,
+                          "layer %d is not one of %d to %d; see --shape", layer, s->shape.first, s->shape.layers - 1);
     if (expert < 0 || expert >= s->shape.experts)
-        return k3_fail_at(err, K3_EDATA, s->name, NULL, (int64_t)offset, "expert %d is not one of 0 to %d; see --shape",
-                          expert, s->shape.experts - 1);
+        return k3_fail_at(err, K3_EDATA, s->name, NULL, (int64_t)offset,
+                          "expert %d is not one of 0 to %d; see --shape", expert, s->shape.experts - 1);
     if (!t->layers || t->layer[t->layers - 1].layer != layer) {
         if (grow_by_one(&t->layer, &t->layer_room, t->layers, sizeof *t->layer, err))
             return K3_ESYS;
         t->layer[t->layers++] = (struct step_layer){.layer = layer, .at = t->choices};
     }
     if (t->layer[t->layers - 1].n >= K3_TRACE_MAX_CHOICES)
-        return k3_fail_at(err, K3_EDATA, s->name, NULL, (int64_t)offset, "more than %d choices of layer %d in one step",
-                          K3_TRACE_MAX_CHOICES, layer);
+        return k3_fail_at(err, K3_EDATA, s->name, NULL, (int64_t)offset,
+                          "more than %d choices of layer %d in one step", K3_TRACE_MAX_CHOICES, layer);
     if (grow_by_one(&t->choice, &t->choice_room, t->choices, sizeof *t->choice, err))
         return K3_ESYS;
     t->choice[t->choices++] = expert;
@@ -63,17 +63,18 @@ static int count_rows(const struct steps *s, uint32_t *rows, k3_err *err)
         *rows = t->rows;
     } else {
         if (n % k)
-            return k3_fail(err, K3_EDATA, "%s: step %" PRIu64 ", layer %d: %u choices are no multiple of top-k %u; see --shape",
+            return k3_fail(err, K3_EDATA,
+                           "%s: step %" PRIu64 ", layer %d: %u choices are no multiple of top-k %u; see --shape",
                            s->name, s->count, t->layer[0].layer, n, k);
         *rows = n / k;
     }
     if (*rows > K3_TRACE_MAX_ROWS)
-        return k3_fail(err, K3_EDATA, "%s: step %" PRIu64 " has %u positions, at most %d are possible", s->name, s->count,
-                       *rows, K3_TRACE_MAX_ROWS);
+        return k3_fail(err, K3_EDATA, "%s: step %" PRIu64 " has %u positions, at most %d are possible", s->name,
+                       s->count, *rows, K3_TRACE_MAX_ROWS);
     for (uint32_t i = 0; i < t->layers; i++)
         if (t->layer[i].n % *rows || (!t->rows && t->layer[i].n != n))
-            return k3_fail(err, K3_EDATA, "%s: step %" PRIu64 ": layer %d has %u choices, layer %d has %u", s->name, s->count,
-                           t->layer[i].layer, t->layer[i].n, t->layer[0].layer, n);
+            return k3_fail(err, K3_EDATA, "%s: step %" PRIu64 ": layer %d has %u choices, layer %d has %u", s->name,
+                           s->count, t->layer[i].layer, t->layer[i].n, t->layer[0].layer, n);
     return 0;
 }
 
@@ -99,13 +100,16 @@ static int write_rows(struct steps *s, uint32_t rows, bool repeated, k3_err *err
     if (!row)
         return k3_fail(err, K3_ESYS, "out of memory for a step");
     for (uint32_t i = 0; i < n && !t->rows; i++)
-        row[i] = (k3_trace_row){.position = last_only ? rows - 1 : repeated ? i : s->position + i,
+        row[i] = (k3_trace_row){.position = last_only  ? rows - 1
+                                            : repeated ? i
+                                                       : s->position + i,
                                 .sequence = s->sequence,
                                 .phase = last_only || (!repeated && rows == 1) ? K3_PHASE_DECODE : K3_PHASE_PREFILL};
     int status = k3_trace_step_rows(s->w, row, (int)n, err);
     for (uint32_t i = 0; i < t->layers && !status; i++) {
         uint32_t each = t->layer[i].n / rows, skip = last_only ? t->layer[i].n - each : 0;
-        status = k3_trace_layer(s->w, t->layer[i].layer, t->choice + t->layer[i].at + skip, (int)(each * n), NULL, NULL, err);
+        status = k3_trace_layer(s->w, t->layer[i].layer, t->choice + t->layer[i].at + skip, (int)(each * n), NULL,
+                                NULL, err);
     }
     s->rows_in += rows;
     s->rows_out += n;

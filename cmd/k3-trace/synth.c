@@ -6,8 +6,20 @@
 #include <string.h>
 
 enum {
-    OPT_OUT = 1, OPT_TOKENS, OPT_PROMPT, OPT_SEQUENCES, OPT_SEED, OPT_REPEAT, OPT_SKEW, OPT_DISCOUNT, OPT_THETA, OPT_SHAPE,
-    OPT_BYTES, OPT_RECORD, OPT_SLOTS, OPT_MODEL
+    OPT_OUT = 1,
+    OPT_TOKENS,
+    OPT_PROMPT,
+    OPT_SEQUENCES,
+    OPT_SEED,
+    OPT_REPEAT,
+    OPT_SKEW,
+    OPT_DISCOUNT,
+    OPT_THETA,
+    OPT_SHAPE,
+    OPT_BYTES,
+    OPT_RECORD,
+    OPT_SLOTS,
+    OPT_MODEL
 };
 
 static const k3_opt table[] = {
@@ -16,12 +28,14 @@ static const k3_opt table[] = {
     {"prompt", 0, "N", OPT_PROMPT, "positions of one prefill step before them (default: 0)"},
     {"sequences", 0, "N", OPT_SEQUENCES, "texts, one after the other (default: 1)"},
     {"seed", 0, "N", OPT_SEED, "of the random numbers (default: 1)"},
-    {"repeat", 0, "R", OPT_REPEAT, "markov, k3: share of a position's experts that were the\nposition before's (default: 0.5, k3: 0.33)"},
+    {"repeat", 0, "R", OPT_REPEAT,
+     "markov, k3: share of a position's experts that were the\nposition before's (default: 0.5, k3: 0.33)"},
     {"skew", 0, "S", OPT_SKEW, "zipf: exponent (default: 1)"},
     {"discount", 0, "D", OPT_DISCOUNT, "py, markov, k3: 0 to 1, how fast new experts keep coming"},
     {"theta", 0, "T", OPT_THETA, "py, markov, k3: how many come at first"},
     {"model", 'm', "MODEL", OPT_MODEL, "a checkpoint's shape and name, instead of --shape and\n--expert-bytes"},
-    {"shape", 0, "L,F,E,K", OPT_SHAPE, "layers, first layer with experts, experts, experts a\nposition uses (default: 93,1,896,16)"},
+    {"shape", 0, "L,F,E,K", OPT_SHAPE,
+     "layers, first layer with experts, experts, experts a\nposition uses (default: 93,1,896,16)"},
     {"expert-bytes", 0, "SIZE", OPT_BYTES, "of one expert (default: 17547264)"},
     {"record", 0, "POLICY", OPT_RECORD, "record residency in a cache: lru, layers or lfu"},
     {"slots", 0, "N", OPT_SLOTS, "of that cache"},
@@ -53,16 +67,16 @@ struct synth {
     uint64_t slots;
     uint64_t rng[2];
     /* per layer (from 0 = the first with experts) */
-    int32_t *last;        /* [layers][topk] the position before */
-    bool fresh;           /* there is none: a sequence begins */
-    uint32_t *tree;       /* [layers][experts + 1] Fenwick tree over uses, for py */
-    uint32_t *uses;       /* [layers][experts] */
+    int32_t *last;          /* [layers][topk] the position before */
+    bool fresh;             /* there is none: a sequence begins */
+    uint32_t *tree;         /* [layers][experts + 1] Fenwick tree over uses, for py */
+    uint32_t *uses;         /* [layers][experts] */
     uint32_t *used, *draws; /* [layers] experts used, uses */
-    uint16_t *order;      /* [layers][experts] a permutation, for zipf */
-    double *sum;          /* [experts] cumulative weights by popularity, for zipf */
-    uint32_t *mark, now;  /* [experts] in the current row */
-    double *key;          /* [topk] */
-    int32_t *rows;        /* [layers][prompt or 1][topk] */
+    uint16_t *order;        /* [layers][experts] a permutation, for zipf */
+    double *sum;            /* [experts] cumulative weights by popularity, for zipf */
+    uint32_t *mark, now;    /* [experts] in the current row */
+    double *key;            /* [topk] */
+    int32_t *rows;          /* [layers][prompt or 1][topk] */
     uint8_t *resident;
     /* the recorded cache */
     k3_policy *policy;
@@ -280,7 +294,8 @@ static int make_step(struct synth *s, k3_trace_writer *w, const k3_trace_row *ro
 
 static void start_sequence(struct synth *s)
 {
-    size_t layers = (size_t)(s->header.shape.layers - s->header.shape.first), experts = (size_t)s->header.shape.experts;
+    size_t layers = (size_t)(s->header.shape.layers - s->header.shape.first),
+           experts = (size_t)s->header.shape.experts;
     s->fresh = true;
     if (s->kind < PY)
         return;
@@ -309,7 +324,8 @@ static int make_sequence(struct synth *s, k3_trace_writer *w, uint32_t sequence,
 
 static int allocate(struct synth *s, k3_err *err)
 {
-    size_t layers = (size_t)(s->header.shape.layers - s->header.shape.first), experts = (size_t)s->header.shape.experts;
+    size_t layers = (size_t)(s->header.shape.layers - s->header.shape.first),
+           experts = (size_t)s->header.shape.experts;
     size_t k = (size_t)s->header.shape.topk, rows = s->prompt ? s->prompt : 1;
     s->last = calloc(layers * k, sizeof *s->last);
     s->tree = calloc(layers * (experts + 1), sizeof *s->tree);
@@ -346,7 +362,8 @@ static void release(struct synth *s)
 /* Popularity by rank, and which expert has which rank in each layer. */
 static void set_popularity(struct synth *s)
 {
-    uint32_t layers = (uint32_t)(s->header.shape.layers - s->header.shape.first), experts = (uint32_t)s->header.shape.experts;
+    uint32_t layers = (uint32_t)(s->header.shape.layers - s->header.shape.first),
+             experts = (uint32_t)s->header.shape.experts;
     for (uint32_t r = 0; r < experts; r++)
         s->sum[r] = (r ? s->sum[r - 1] : 0) + pow(r + 1, -s->skew);
     for (uint32_t l = 0; l < layers; l++) {
@@ -382,7 +399,8 @@ static int run(struct synth *s, k3_err *err)
     s->header.residency = s->record >= 0;
     int status = k3_trace_check_header(&s->header, err);
     if (!status && s->prompt * (uint64_t)s->header.shape.topk > K3_TRACE_MAX_CHOICES)
-        status = k3_fail(err, K3_EUSAGE, "--prompt: %llu positions are too many for one step", (unsigned long long)s->prompt);
+        status = k3_fail(err, K3_EUSAGE, "--prompt: %llu positions are too many for one step",
+                         (unsigned long long)s->prompt);
     if (!status)
         status = allocate(s, err);
     if (!status && !(row = calloc(s->prompt + 1, sizeof *row)))
@@ -455,7 +473,8 @@ static int complete(struct synth *s, const k3_args *args, unsigned given, k3_err
         [MARKOV] = {0.5, 0.55, 40, 1u << OPT_DISCOUNT | 1u << OPT_THETA | 1u << OPT_REPEAT},
         [K3] = {0.33, 0.55, 40, 1u << OPT_DISCOUNT | 1u << OPT_THETA | 1u << OPT_REPEAT},
     };
-    static const char *const name[] = {[OPT_REPEAT] = "repeat", [OPT_SKEW] = "skew", [OPT_DISCOUNT] = "discount", [OPT_THETA] = "theta"};
+    static const char *const name[] = {
+        [OPT_REPEAT] = "repeat", [OPT_SKEW] = "skew", [OPT_DISCOUNT] = "discount", [OPT_THETA] = "theta"};
     const char *kind = args->noperands ? args->operands[0] : "k3";
     if (args->noperands > 1)
         return k3_fail(err, K3_EUSAGE, "%s: one operand too many; a single kind is made", args->operands[1]);
@@ -481,7 +500,12 @@ static int complete(struct synth *s, const k3_args *args, unsigned given, k3_err
 
 int cmd_synth(int argc, char **argv, k3_err *err)
 {
-    struct synth s = {.out = "-", .tokens = 100, .sequences = 1, .seed = 1, .skew = 1, .record = -1,
+    struct synth s = {.out = "-",
+                      .tokens = 100,
+                      .sequences = 1,
+                      .seed = 1,
+                      .skew = 1,
+                      .record = -1,
                       .header = {.shape = K3_SHAPE_DEFAULT, .expert_bytes = K3_EXPERT_BYTES_DEFAULT}};
     k3_args args = {.argc = argc, .argv = argv, .table = table};
     unsigned given = 0;

@@ -95,8 +95,7 @@ int parse_shape(const char *text, k3_shape *shape, k3_err *err)
     }
     if (n == 4)
         return 0;
-    return k3_fail(err, K3_EUSAGE,
-                   "--shape: \"%s\" is not LAYERS,FIRST,EXPERTS,TOPK such as 93,1,896,16", text);
+    return k3_fail(err, K3_EUSAGE, "--shape: \"%s\" is not LAYERS,FIRST,EXPERTS,TOPK such as 93,1,896,16", text);
 }
 
 int model_header(const char *dir, k3_trace_header *h, uint64_t *trunk, k3_err *err)
@@ -111,8 +110,8 @@ int model_header(const char *dir, k3_trace_header *h, uint64_t *trunk, k3_err *e
         status = k3_fail(err, K3_EUSAGE, "%s: the model has no experts", dir);
     else if (trunk && !(status = k3_order_new(&order, c, 0, c->layers, false, 16 << 20, err)))
         *trunk = order->trunk_bytes;
-    h->shape = (k3_shape){.layers = (int)c->layers, .first = (int)c->first_moe, .experts = (int)c->experts,
-                          .topk = (int)c->topk};
+    h->shape = (k3_shape){
+        .layers = (int)c->layers, .first = (int)c->first_moe, .experts = (int)c->experts, .topk = (int)c->topk};
     h->expert_bytes = k3_expert_bytes(c);
     h->fingerprint = k3_index_fingerprint(ix);
     k3_order_free(order);
@@ -130,8 +129,8 @@ int check_model(const char *dir, const k3_trace_reader *r, uint64_t *trunk, k3_e
     k3_fingerprint f = k3_trace_info(r)->fingerprint;
     if (k3_fingerprint_equal(f, model.fingerprint))
         return 0;
-    return k3_fail(err, K3_EDATA, "%s: is of another model (%s) than %s (%s)", k3_trace_name(r), model_text(f, a), dir,
-                   model_text(model.fingerprint, b));
+    return k3_fail(err, K3_EDATA, "%s: is of another model (%s) than %s (%s)", k3_trace_name(r), model_text(f, a),
+                   dir, model_text(model.fingerprint, b));
 }
 
 const char *model_text(k3_fingerprint f, char buf[K3_FINGERPRINT_TEXT])

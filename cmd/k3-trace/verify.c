@@ -15,11 +15,10 @@ static const k3_opt table[] = {
     {0},
 };
 
-static const char usage[] =
-    "usage: k3-trace verify [-m MODEL] [-p POLICY -s SLOTS] [TRACE]\n"
-    "\n"
-    "Replays a trace with the cache of the run that wrote it and compares, request by\n"
-    "request, what was resident then with what is now. Exit status 1 where they differ.\n";
+static const char usage[] = "usage: k3-trace verify [-m MODEL] [-p POLICY -s SLOTS] [TRACE]\n"
+                            "\n"
+                            "Replays a trace with the cache of the run that wrote it and compares, request by\n"
+                            "request, what was resident then with what is now. Exit status 1 where they differ.\n";
 
 struct verify {
     k3_policy *policy;
@@ -40,7 +39,9 @@ static void replay(struct verify *v, const k3_trace_batch *b, char *first, size_
     for (int i = 0; i < b->rows * b->k; i++) {
         uint8_t now = v->now[b->experts[i]];
         if (now != b->residency[i] && !v->differ++)
-            snprintf(first, size, "step %" PRIu64 ", layer %d, position %" PRIu64 ", rank %d: expert %d was %s, the replay says %s",
+            snprintf(first, size,
+                     "step %" PRIu64 ", layer %d, position %" PRIu64
+                     ", rank %d: expert %d was %s, the replay says %s",
                      b->step, b->layer, b->row[i / b->k].position, i % b->k, b->experts[i],
                      b->residency[i] ? "resident" : "not resident", now ? "resident" : "not resident");
     }
@@ -63,11 +64,12 @@ static int run(struct verify *v, k3_trace_reader *r, int kind, uint32_t slots, k
     if (status)
         return status;
     if (v->differ)
-        return k3_fail(err, K3_EDATA, "%s: %s with %u slots does not give what was recorded: %" PRIu64 " of %" PRIu64
-                       " choices differ; %s", k3_trace_name(r), k3_policy_name(kind), slots, v->differ,
-                       k3_trace_count(r).choices, first);
-    printf("%s, %u slots: %" PRIu64 " requests, %" PRIu64 " hits, as recorded\n", k3_policy_name(kind), slots, v->requests,
-           v->hits);
+        return k3_fail(err, K3_EDATA,
+                       "%s: %s with %u slots does not give what was recorded: %" PRIu64 " of %" PRIu64
+                       " choices differ; %s",
+                       k3_trace_name(r), k3_policy_name(kind), slots, v->differ, k3_trace_count(r).choices, first);
+    printf("%s, %u slots: %" PRIu64 " requests, %" PRIu64 " hits, as recorded\n", k3_policy_name(kind), slots,
+           v->requests, v->hits);
     return 0;
 }
 
@@ -100,7 +102,8 @@ int cmd_verify(int argc, char **argv, k3_err *err)
     else if (!h->residency)
         status = k3_fail(err, K3_EDATA, "%s: does not record what was resident", k3_trace_name(r));
     else if (h->policy < 0 && (kind < 0 || slots == UINT64_MAX))
-        status = k3_fail(err, K3_EDATA, "%s: does not say which cache ran (a cut or joined trace); give --policy and --slots",
+        status = k3_fail(err, K3_EDATA,
+                         "%s: does not say which cache ran (a cut or joined trace); give --policy and --slots",
                          k3_trace_name(r));
     else
         status = run(&v, r, kind < 0 ? h->policy : kind, slots == UINT64_MAX ? h->slots : (uint32_t)slots, err);

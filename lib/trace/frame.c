@@ -237,7 +237,8 @@ static int compress(struct frame *f, const size_t *section, size_t raw, struct f
         ZSTD_inBuffer in = {.src = f->raw + from, .size = size};
         left = ZSTD_compressStream2(f->zstd, &out, &in, i == SECTIONS ? ZSTD_e_end : ZSTD_e_flush);
         if (left)
-            return k3_fail(err, K3_ESYS, "compression failed: %s", ZSTD_isError(left) ? ZSTD_getErrorName(left) : "no room");
+            return k3_fail(err, K3_ESYS, "compression failed: %s",
+                           ZSTD_isError(left) ? ZSTD_getErrorName(left) : "no room");
         from += size;
     }
     fh->raw = (uint32_t)raw;
@@ -345,8 +346,12 @@ static int get_structure(struct frame *f, const k3_trace_header *h, struct bytes
         if (frame_reserve(f, h, f->batches + 1, 0, 0, d->err))
             return K3_ESYS;
         bool new_step = fresh && (f->batches || !fh->continues);
-        f->batch[f->batches++] = (struct batch){.first_row = f->rows - rows, .rows = rows, .at = f->choices,
-                                                .k = (uint32_t)k, .layer = (uint32_t)layer, .new_step = new_step};
+        f->batch[f->batches++] = (struct batch){.first_row = f->rows - rows,
+                                                .rows = rows,
+                                                .at = f->choices,
+                                                .k = (uint32_t)k,
+                                                .layer = (uint32_t)layer,
+                                                .new_step = new_step};
         f->choices += (uint32_t)k * rows;
         steps += new_step;
         fresh = false;

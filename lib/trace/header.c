@@ -73,14 +73,17 @@ int header_decode(const char *file, const uint8_t in[HEADER_BYTES], k3_trace_hea
     if (memcmp(in, TRACE_MAGIC, 8))
         return k3_fail_at(err, K3_EDATA, file, NULL, 0, "not a trace: the first bytes are not those of a .k3t file");
     if (version != FORMAT_VERSION)
-        return k3_fail_at(err, K3_EDATA, file, NULL, 8, "the trace has version %u, this program reads version %d", version,
-                          FORMAT_VERSION);
+        return k3_fail_at(err, K3_EDATA, file, NULL, 8, "the trace has version %u, this program reads version %d",
+                          version, FORMAT_VERSION);
     *seal = XXH3_64bits(in, HEADER_BYTES - 8);
     if (*seal != get64(in + HEADER_BYTES - 8))
-        return k3_fail_at(err, K3_EDATA, file, NULL, 0, "the header is damaged: checksum %016" PRIx64 ", computed %016" PRIx64,
+        return k3_fail_at(err, K3_EDATA, file, NULL, 0,
+                          "the header is damaged: checksum %016" PRIx64 ", computed %016" PRIx64,
                           get64(in + HEADER_BYTES - 8), *seal);
     *h = (k3_trace_header){
-        .shape = {.layers = (int)get32(in + 32), .first = (int)get32(in + 36), .experts = (int)get32(in + 40),
+        .shape = {.layers = (int)get32(in + 32),
+                  .first = (int)get32(in + 36),
+                  .experts = (int)get32(in + 40),
                   .topk = (int)get32(in + 44)},
         .expert_bytes = get64(in + 48),
         .fingerprint = {.lo = get64(in + 16), .hi = get64(in + 24)},
@@ -91,7 +94,8 @@ int header_decode(const char *file, const uint8_t in[HEADER_BYTES], k3_trace_hea
     };
     memcpy(h->source, in + 72, K3_TRACE_SOURCE);
     if (get32(in + 12) != HEADER_BYTES || flags > 3 || get32(in + 68))
-        return k3_fail_at(err, K3_EDATA, file, NULL, 12, "the header uses fields that version %d does not have", version);
+        return k3_fail_at(err, K3_EDATA, file, NULL, 12, "the header uses fields that version %d does not have",
+                          version);
     if (k3_trace_check_header(h, &why))
         return k3_fail_at(err, K3_EDATA, file, NULL, 0, "%s", why.text);
     return 0;
@@ -117,7 +121,8 @@ int frame_header_decode(const char *file, uint64_t offset, const uint8_t in[FRAM
     uint64_t sum = XXH3_64bits_withSeed(in, FRAME_BYTES - 8, seal);
     if (sum != get64(in + FRAME_BYTES - 8))
         return k3_fail_at(err, K3_EDATA, file, NULL, (int64_t)offset,
-                          "a frame header is damaged or from another trace: checksum %016" PRIx64 ", computed %016" PRIx64,
+                          "a frame header is damaged or from another trace: checksum %016" PRIx64
+                          ", computed %016" PRIx64,
                           get64(in + FRAME_BYTES - 8), sum);
     *h = (struct frame_header){
         .packed = get32(in + 4),
@@ -132,7 +137,8 @@ int frame_header_decode(const char *file, uint64_t offset, const uint8_t in[FRAM
     if (get32(in + 20) > 1 || !h->packed || h->packed > MAX_RAW + MAX_RAW / 64 || !h->raw || h->raw > MAX_RAW ||
         !h->choices || h->choices > FRAME_CHOICES + K3_TRACE_MAX_CHOICES)
         return k3_fail_at(err, K3_EDATA, file, NULL, (int64_t)offset,
-                          "a frame of %u bytes, %u unpacked, with %u choices is not possible", h->packed, h->raw, h->choices);
+                          "a frame of %u bytes, %u unpacked, with %u choices is not possible", h->packed, h->raw,
+                          h->choices);
     return 0;
 }
 

@@ -48,8 +48,8 @@ static int check_shape(int kind, const k3_shape *s, k3_err *err)
         return k3_fail(err, K3_EUSAGE, "cache policy %d is not known", kind);
     if (s->layers < 1 || s->layers > 65535 || s->first < 0 || s->first >= s->layers || s->experts < 1 ||
         s->experts > 65535 || s->topk < 1 || s->topk > s->experts)
-        return k3_fail(err, K3_EUSAGE, "no cache for %d layers from %d with %d of %d experts each", s->layers, s->first,
-                       s->topk, s->experts);
+        return k3_fail(err, K3_EUSAGE, "no cache for %d layers from %d with %d of %d experts each", s->layers,
+                       s->first, s->topk, s->experts);
     return 0;
 }
 

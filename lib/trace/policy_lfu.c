@@ -154,7 +154,8 @@ int lfu_batch(k3_policy *p, int layer, const int32_t *experts, int n, int32_t *s
         p->node[slot_of[i]].id = id;
         p->slot_of[id] = slot_of[i];
         /* from the end: the batch's order is nearly that of the scores */
-        f->sorted[n - ++held] = (uint64_t)fraction << 48 | (uint64_t)(uint16_t)(n - 1 - i) << 32 | (uint32_t)slot_of[i];
+        f->sorted[n - ++held] =
+            (uint64_t)fraction << 48 | (uint64_t)(uint16_t)(n - 1 - i) << 32 | (uint32_t)slot_of[i];
     }
     sort(f->sorted + n - held, held);
     for (int i = n - held; i < n; i++)

@@ -16,15 +16,15 @@ struct k3_trace_reader {
     FILE *from;
     char *name;
     k3_trace_header header;
-    uint64_t seal, at;         /* bytes read so far */
+    uint64_t seal, at; /* bytes read so far */
     struct frame frame;
-    uint32_t next;             /* next batch in the frame */
-    uint64_t step;             /* number of the current step, or of the next one */
+    uint32_t next; /* next batch in the frame */
+    uint64_t step; /* number of the current step, or of the next one */
     bool begun, ended;
     k3_trace_totals count;
     struct index_entry *index; /* of the frames read, to compare with the file's */
     size_t index_room;
-    uint64_t start_frame;      /* frames skipped by seeking */
+    uint64_t start_frame; /* frames skipped by seeking */
     bool salvage;
     int64_t cut_off;
     k3_trace_batch batch;
@@ -44,7 +44,8 @@ static int get_some(k3_trace_reader *r, void *buf, size_t size, size_t *got, k3_
 }
 
 /* All of them; `what` began at byte `start`, `had` of its bytes are already read. */
-static int get_all(k3_trace_reader *r, void *buf, size_t size, const char *what, size_t had, uint64_t whole, k3_err *err)
+static int get_all(k3_trace_reader *r, void *buf, size_t size, const char *what, size_t had, uint64_t whole,
+                   k3_err *err)
 {
     size_t got;
     uint64_t start = r->at - had;
@@ -65,17 +66,23 @@ static int refuse_start(const k3_trace_reader *r, const uint8_t *head, size_t go
     if (!got)
         return k3_fail(err, K3_EDATA, "%s: the file is empty, not a trace", r->name);
     if (got >= 4 && !memcmp(head, zstd, 4))
-        return k3_fail(err, K3_EDATA, "%s: compressed by zstd; pipe it through zstd -dc (a trace is compressed inside)", r->name);
+        return k3_fail(err, K3_EDATA,
+                       "%s: compressed by zstd; pipe it through zstd -dc (a trace is compressed inside)", r->name);
     if (got >= 2 && !memcmp(head, gzip, 2))
-        return k3_fail(err, K3_EDATA, "%s: compressed by gzip; pipe it through gzip -dc (a trace is compressed inside)", r->name);
+        return k3_fail(err, K3_EDATA,
+                       "%s: compressed by gzip; pipe it through gzip -dc (a trace is compressed inside)", r->name);
     if (got >= 4 && (get32(head) & 0xfffffff0) == 0x184d2a50)
         return k3_fail(err, K3_EDATA, "%s: starts with a skippable zstd frame, not a trace", r->name);
     if (got >= 8 && memcmp(head, TRACE_MAGIC, 8) && get32(head) < 4096 && get32(head + 4) < 65536)
-        return k3_fail(err, K3_EDATA, "%s: not a .k3t trace; if these are headerless (layer, expert) pairs, k3-trace import reads them",
-                       r->name);
+        return k3_fail(
+            err, K3_EDATA,
+            "%s: not a .k3t trace; if these are headerless (layer, expert) pairs, k3-trace import reads them",
+            r->name);
     if (got < 8 || memcmp(head, TRACE_MAGIC, 8))
-        return k3_fail_at(err, K3_EDATA, r->name, NULL, 0, "not a trace: the first bytes are not those of a .k3t file");
-    return k3_fail_at(err, K3_EDATA, r->name, NULL, 0, "the trace is cut off: its header has %zu of %d bytes", got, HEADER_BYTES);
+        return k3_fail_at(err, K3_EDATA, r->name, NULL, 0,
+                          "not a trace: the first bytes are not those of a .k3t file");
+    return k3_fail_at(err, K3_EDATA, r->name, NULL, 0, "the trace is cut off: its header has %zu of %d bytes", got,
+                      HEADER_BYTES);
 }
 
 static int open_file(k3_trace_reader *r, const char *path, k3_err *err)
@@ -193,7 +200,8 @@ static int check_index(k3_trace_reader *r, const uint8_t magic[4], uint64_t star
     if (!status)
         status = get_all(r, tail, 8, "the index", r->at - start, whole, err);
     if (!status && get64(tail) != XXH3_64bits_digest(sum))
-        status = k3_fail_at(err, K3_EDATA, r->name, NULL, (int64_t)start, "the index is damaged: its checksum does not match");
+        status = k3_fail_at(err, K3_EDATA, r->name, NULL, (int64_t)start,
+                            "the index is damaged: its checksum does not match");
     XXH3_freeState(sum);
     return status;
 }
@@ -215,7 +223,8 @@ static int read_end(k3_trace_reader *r, const uint8_t magic[4], k3_err *err)
     if (e.frames != r->count.frames || e.steps != r->count.steps || e.choices != r->count.choices ||
         e.index_at != index_at || e.file_bytes != r->at)
         return k3_fail_at(err, K3_EDATA, r->name, NULL, (int64_t)end_at,
-                          "the end record counts %" PRIu64 " steps and %" PRIu64 " choices, %" PRIu64 " and %" PRIu64 " were read",
+                          "the end record counts %" PRIu64 " steps and %" PRIu64 " choices, %" PRIu64 " and %" PRIu64
+                          " were read",
                           e.steps, e.choices, r->count.steps, r->count.choices);
     status = get_some(r, buf, 1, &got, err);
     if (status)
@@ -249,7 +258,8 @@ static int check_order(const k3_trace_reader *r, uint64_t offset, const struct f
     if (fh->choices_before == r->count.choices && fh->first_step == step && (!fh->continues || r->count.steps))
         return 0;
     return k3_fail_at(err, K3_EDATA, r->name, NULL, (int64_t)offset,
-                      "a frame starts at step %" PRIu64 " after %" PRIu64 " choices, %" PRIu64 " and %" PRIu64 " were read",
+                      "a frame starts at step %" PRIu64 " after %" PRIu64 " choices, %" PRIu64 " and %" PRIu64
+                      " were read",
                       fh->first_step, fh->choices_before, step, r->count.choices);
 }
 
@@ -270,7 +280,8 @@ static int read_frame(k3_trace_reader *r, k3_err *err)
         return read_end(r, head, err);
     if (get32(head) != MAGIC_FRAME)
         return k3_fail_at(err, K3_EDATA, r->name, NULL, (int64_t)offset,
-                          "neither a frame nor the index: the bytes are %02x %02x %02x %02x", head[0], head[1], head[2], head[3]);
+                          "neither a frame nor the index: the bytes are %02x %02x %02x %02x", head[0], head[1],
+                          head[2], head[3]);
     status = get_all(r, head + 4, sizeof head - 4, "a frame header", 4, sizeof head, err);
     if (!status)
         status = frame_header_decode(r->name, offset, head, r->seal, &fh, err);
@@ -279,7 +290,8 @@ static int read_frame(k3_trace_reader *r, k3_err *err)
     if (!status)
         status = grow(&r->frame.packed, &r->frame.packed_room, fh.packed, err);
     if (!status)
-        status = get_all(r, r->frame.packed, fh.packed, "a frame", FRAME_BYTES, FRAME_BYTES + (uint64_t)fh.packed, err);
+        status =
+            get_all(r, r->frame.packed, fh.packed, "a frame", FRAME_BYTES, FRAME_BYTES + (uint64_t)fh.packed, err);
     if (!status)
         status = frame_decode(&r->frame, &r->header, &fh, r->name, offset, err);
     if (status)
@@ -308,8 +320,13 @@ int k3_trace_next(k3_trace_reader *r, const k3_trace_batch **out, k3_err *err)
     const struct batch *b = &f->batch[r->next++];
     r->step += b->new_step && r->begun;
     r->begun = true;
-    r->batch = (k3_trace_batch){.step = r->step, .new_step = b->new_step, .rows = (int)b->rows, .k = (int)b->k,
-                                .layer = (int)b->layer, .row = f->row + b->first_row, .experts = f->expert + b->at,
+    r->batch = (k3_trace_batch){.step = r->step,
+                                .new_step = b->new_step,
+                                .rows = (int)b->rows,
+                                .k = (int)b->k,
+                                .layer = (int)b->layer,
+                                .row = f->row + b->first_row,
+                                .experts = f->expert + b->at,
                                 .weights = r->header.weights ? f->weight + b->at : NULL,
                                 .residency = r->header.residency ? f->residency + b->at : NULL};
     *out = &r->batch;
@@ -356,7 +373,8 @@ int k3_trace_seek(k3_trace_reader *r, uint64_t step, k3_err *err)
         skip++;
     for (uint64_t i = 0; i < skip && !status; i++) {
         const uint8_t *p = entries + 8 + i * INDEX_BYTES, *q = p + INDEX_BYTES;
-        struct frame_header fh = {.first_step = get64(p + 8), .choices_before = get64(p + 16),
+        struct frame_header fh = {.first_step = get64(p + 8),
+                                  .choices_before = get64(p + 16),
                                   .choices = (uint32_t)(get64(q + 16) - get64(p + 16))};
         status = note_frame(r, get64(p), &fh, err);
     }

@@ -5,21 +5,11 @@
 #include <string.h>
 
 static const char *const names[K3_SIM_COUNT] = {
-    [K3_SIM_LRU] = "lru",
-    [K3_SIM_LAYERS] = "layers",
-    [K3_SIM_LFU] = "lfu",
-    [K3_SIM_FIFO] = "fifo",
-    [K3_SIM_CLOCK] = "clock",
-    [K3_SIM_RANDOM] = "random",
-    [K3_SIM_SLRU] = "slru",
-    [K3_SIM_2Q] = "2q",
-    [K3_SIM_ARC] = "arc",
-    [K3_SIM_S3FIFO] = "s3fifo",
-    [K3_SIM_SIEVE] = "sieve",
-    [K3_SIM_WTINYLFU] = "wtinylfu",
-    [K3_SIM_PIN] = "pin",
-    [K3_SIM_BELADY] = "belady",
-    [K3_SIM_BELADY_BYPASS] = "belady-bypass",
+    [K3_SIM_LRU] = "lru",       [K3_SIM_LAYERS] = "layers", [K3_SIM_LFU] = "lfu",
+    [K3_SIM_FIFO] = "fifo",     [K3_SIM_CLOCK] = "clock",   [K3_SIM_RANDOM] = "random",
+    [K3_SIM_SLRU] = "slru",     [K3_SIM_2Q] = "2q",         [K3_SIM_ARC] = "arc",
+    [K3_SIM_S3FIFO] = "s3fifo", [K3_SIM_SIEVE] = "sieve",   [K3_SIM_WTINYLFU] = "wtinylfu",
+    [K3_SIM_PIN] = "pin",       [K3_SIM_BELADY] = "belady", [K3_SIM_BELADY_BYPASS] = "belady-bypass",
 };
 
 const char *k3_sim_name(int kind)
@@ -86,7 +76,9 @@ static int allocate(k3_sim *s, k3_err *err)
         s->experts = malloc(experts * sizeof *s->experts);
         s->slot_of = malloc(experts * sizeof *s->slot_of);
         s->hit = malloc(experts);
-        int kind = s->kind == K3_SIM_LRU ? K3_POLICY_LRU : s->kind == K3_SIM_LAYERS ? K3_POLICY_LAYERS : K3_POLICY_LFU;
+        int kind = s->kind == K3_SIM_LRU      ? K3_POLICY_LRU
+                   : s->kind == K3_SIM_LAYERS ? K3_POLICY_LAYERS
+                                              : K3_POLICY_LFU;
         if (!s->experts || !s->slot_of || !s->hit)
             return K3_ESYS;
         return k3_policy_new(&s->policy, kind, &s->shape, s->slots, err);
@@ -105,7 +97,8 @@ static int allocate(k3_sim *s, k3_err *err)
     return 0;
 }
 
-int k3_sim_new(k3_sim **out, int kind, const k3_shape *shape, uint32_t slots, bool batched, uint64_t seed, k3_err *err)
+int k3_sim_new(k3_sim **out, int kind, const k3_shape *shape, uint32_t slots, bool batched, uint64_t seed,
+               k3_err *err)
 {
     *out = NULL;
     if (kind < 0 || kind >= K3_SIM_COUNT)
@@ -124,8 +117,9 @@ int k3_sim_new(k3_sim **out, int kind, const k3_shape *shape, uint32_t slots, bo
     int status = allocate(s, &why);
     if (status) {
         k3_sim_free(s);
-        return why.status ? k3_fail(err, status, "%s", why.text)
-                          : k3_fail(err, K3_ESYS, "out of memory to simulate %s with %u slots", k3_sim_name(kind), slots);
+        return why.status
+                   ? k3_fail(err, status, "%s", why.text)
+                   : k3_fail(err, K3_ESYS, "out of memory to simulate %s with %u slots", k3_sim_name(kind), slots);
     }
     *out = s;
     return 0;
@@ -178,10 +172,10 @@ static void engine_run(k3_sim *s, const k3_requests *q)
 int k3_sim_run(k3_sim *s, const k3_requests *q, k3_err *err)
 {
     static void (*const run[K3_SIM_COUNT])(k3_sim *, const k3_requests *) = {
-        [K3_SIM_LRU] = engine_run,   [K3_SIM_LAYERS] = engine_run, [K3_SIM_LFU] = engine_run,
-        [K3_SIM_FIFO] = fifo_run,    [K3_SIM_CLOCK] = clock_run,   [K3_SIM_RANDOM] = random_run,
-        [K3_SIM_SLRU] = slru_run,    [K3_SIM_2Q] = twoq_run,       [K3_SIM_ARC] = arc_run,
-        [K3_SIM_S3FIFO] = s3fifo_run, [K3_SIM_SIEVE] = sieve_run,  [K3_SIM_WTINYLFU] = wtinylfu_run,
+        [K3_SIM_LRU] = engine_run,    [K3_SIM_LAYERS] = engine_run, [K3_SIM_LFU] = engine_run,
+        [K3_SIM_FIFO] = fifo_run,     [K3_SIM_CLOCK] = clock_run,   [K3_SIM_RANDOM] = random_run,
+        [K3_SIM_SLRU] = slru_run,     [K3_SIM_2Q] = twoq_run,       [K3_SIM_ARC] = arc_run,
+        [K3_SIM_S3FIFO] = s3fifo_run, [K3_SIM_SIEVE] = sieve_run,   [K3_SIM_WTINYLFU] = wtinylfu_run,
         [K3_SIM_PIN] = pin_run,
     };
     if (s->kind == K3_SIM_BELADY || s->kind == K3_SIM_BELADY_BYPASS)

@@ -20,15 +20,15 @@ struct k3_curve {
     k3_shape shape;
     bool batched;
     uint32_t nids;
-    uint32_t stamps;      /* capacity, a multiple of 4096 */
-    uint32_t now, live;   /* next stamp; stamps in use */
-    uint32_t *stamp;      /* [nids] or NONE */
-    uint32_t *owner;      /* [stamps] id */
-    uint64_t *bits;       /* [stamps / 64] */
-    uint8_t *words;       /* [stamps / 64] bits set */
-    uint32_t *groups;     /* [stamps / 4096] bits set */
-    uint64_t *count;      /* [nids + 1] counted requests by distance, 0 = first request */
-    uint64_t *hits;       /* [nids + 1] running sums of count, valid unless stale */
+    uint32_t stamps;    /* capacity, a multiple of 4096 */
+    uint32_t now, live; /* next stamp; stamps in use */
+    uint32_t *stamp;    /* [nids] or NONE */
+    uint32_t *owner;    /* [stamps] id */
+    uint64_t *bits;     /* [stamps / 64] */
+    uint8_t *words;     /* [stamps / 64] bits set */
+    uint32_t *groups;   /* [stamps / 4096] bits set */
+    uint64_t *count;    /* [nids + 1] counted requests by distance, 0 = first request */
+    uint64_t *hits;     /* [nids + 1] running sums of count, valid unless stale */
     bool stale;
     uint32_t dirty;       /* sizes 1..dirty-1 are in top[] */
     uint32_t since, mark; /* distinct experts of smaller batches since the last of `dirty`; its stamp */

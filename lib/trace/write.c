@@ -13,22 +13,22 @@
 struct k3_trace_writer {
     k3_trace_header header;
     uint64_t seal;
-    k3_file *file;            /* NULL for standard output */
+    k3_file *file; /* NULL for standard output */
     FILE *to;
     char *name;
     uint64_t written;
     struct frame frame;
-    k3_trace_row *step;       /* rows of the current step */
+    k3_trace_row *step; /* rows of the current step */
     uint32_t step_rows, step_room;
-    bool begun;               /* the current step has a batch */
-    uint64_t steps, choices;  /* in frames already written; steps counts the begun ones */
-    uint64_t frame_step;      /* step of the frame's first batch */
-    uint32_t frame_steps;     /* that begin in the frame */
+    bool begun;                            /* the current step has a batch */
+    uint64_t steps, choices;               /* in frames already written; steps counts the begun ones */
+    uint64_t frame_step;                   /* step of the frame's first batch */
+    uint32_t frame_steps;                  /* that begin in the frame */
     uint32_t sequence_base, sequence_next; /* for append */
-    uint8_t *index;           /* [frames] entries as written */
+    uint8_t *index;                        /* [frames] entries as written */
     size_t index_room;
     uint64_t frames;
-    int failed;               /* status of an earlier failure */
+    int failed; /* status of an earlier failure */
 };
 
 static int put(k3_trace_writer *w, const void *data, size_t size, k3_err *err)
@@ -154,7 +154,9 @@ int k3_trace_flush(k3_trace_writer *w, k3_err *err)
         return k3_fail(err, w->failed, "%s: the trace could not be written before", w->name);
     if (!f->choices)
         return 0;
-    struct frame_header fh = {.steps = w->frame_steps, .continues = !f->batch[0].new_step, .first_step = w->frame_step,
+    struct frame_header fh = {.steps = w->frame_steps,
+                              .continues = !f->batch[0].new_step,
+                              .first_step = w->frame_step,
                               .choices_before = w->choices};
     if ((w->failed = frame_encode(f, &w->header, &fh, err)) ||
         (w->failed = grow(&w->index, &w->index_room, (size_t)(w->frames + 1) * INDEX_BYTES, err)))
@@ -235,14 +237,16 @@ static int check_layer(const k3_trace_writer *w, int layer, const int32_t *exper
         return k3_fail(err, K3_EUSAGE, "%s: layer %d: %d choices cannot be shared by %u rows", w->name, layer, n,
                        w->step_rows);
     if (!weights != !h->weights || !residency != !h->residency)
-        return k3_fail(err, K3_EUSAGE, "%s: layer %d: weights or residency are not as the header says", w->name, layer);
+        return k3_fail(err, K3_EUSAGE, "%s: layer %d: weights or residency are not as the header says", w->name,
+                       layer);
     for (int i = 0; i < n; i++)
         if (experts[i] < 0 || experts[i] >= h->shape.experts)
             return k3_fail(err, K3_EUSAGE, "%s: layer %d has no expert %d (0 to %d)", w->name, layer, experts[i],
                            h->shape.experts - 1);
     for (int i = 0; residency && i < n; i++)
         if (residency[i] > 1)
-            return k3_fail(err, K3_EUSAGE, "%s: layer %d: residency %u is neither 0 nor 1", w->name, layer, residency[i]);
+            return k3_fail(err, K3_EUSAGE, "%s: layer %d: residency %u is neither 0 nor 1", w->name, layer,
+                           residency[i]);
     return 0;
 }
 
@@ -258,9 +262,12 @@ int k3_trace_layer(k3_trace_writer *w, int layer, const int32_t *experts, int n,
         return status;
     if ((status = frame_reserve(f, &w->header, f->batches + 1, 0, f->choices + (uint32_t)n, err)))
         return status;
-    f->batch[f->batches++] = (struct batch){.first_row = f->rows - w->step_rows, .rows = w->step_rows,
-                                            .at = f->choices, .k = (uint32_t)n / w->step_rows,
-                                            .layer = (uint32_t)layer, .new_step = !w->begun};
+    f->batch[f->batches++] = (struct batch){.first_row = f->rows - w->step_rows,
+                                            .rows = w->step_rows,
+                                            .at = f->choices,
+                                            .k = (uint32_t)n / w->step_rows,
+                                            .layer = (uint32_t)layer,
+                                            .new_step = !w->begun};
     memcpy(f->expert + f->choices, experts, (size_t)n * sizeof *experts);
     if (weights)
         memcpy(f->weight + f->choices, weights, (size_t)n * sizeof *weights);
@@ -278,7 +285,10 @@ static int finish(k3_trace_writer *w, k3_err *err)
     if (status)
         return status;
     size_t size = (size_t)w->frames * INDEX_BYTES;
-    struct end_record e = {.frames = w->frames, .steps = w->steps, .choices = w->choices, .index_at = w->written,
+    struct end_record e = {.frames = w->frames,
+                           .steps = w->steps,
+                           .choices = w->choices,
+                           .index_at = w->written,
                            .file_bytes = w->written + sizeof head + size + sizeof sum + sizeof end};
     put32(head, MAGIC_INDEX);
     put32(head + 4, (uint32_t)w->frames);

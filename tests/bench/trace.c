@@ -85,7 +85,8 @@ int main(int argc, char **argv)
     if (!status)
         status = k3_curve_run(c, &q, &err);
     if (!status) {
-        printf("%llu requests, %s; slots 740, 2802, 16486\n", (unsigned long long)q.n, batched ? "batched" : "unbatched");
+        printf("%llu requests, %s; slots 740, 2802, 16486\n", (unsigned long long)q.n,
+               batched ? "batched" : "unbatched");
         printf("%-14s  %6.1f M/s for every size at once\n", "lru curve", (double)q.n / (cpu_now() - start) / 1e6);
         status = bench_policies(&q, &err);
     }

@@ -36,9 +36,14 @@ TestSuite(trace_format, .init = setup, .fini = teardown);
 
 static k3_trace_header header(bool weights, bool residency)
 {
-    k3_trace_header h = {.shape = {.layers = 5, .first = 1, .experts = 37, .topk = 3}, .expert_bytes = 1000,
-                         .fingerprint = {0x1234, 0x5678}, .weights = weights, .residency = residency,
-                         .policy = K3_POLICY_LAYERS, .slots = 9, .source = "unit test"};
+    k3_trace_header h = {.shape = {.layers = 5, .first = 1, .experts = 37, .topk = 3},
+                         .expert_bytes = 1000,
+                         .fingerprint = {0x1234, 0x5678},
+                         .weights = weights,
+                         .residency = residency,
+                         .policy = K3_POLICY_LAYERS,
+                         .slots = 9,
+                         .source = "unit test"};
     return h;
 }
 
@@ -71,7 +76,8 @@ static void write_trace(const char *path, const k3_trace_header *h, int steps, b
         struct shape_of_step shape = step_shape(s);
         k3_trace_row row[8];
         for (int r = 0; r < shape.rows; r++)
-            row[r] = (k3_trace_row){.position = (uint64_t)s * 1000 + (uint64_t)r, .sequence = (uint32_t)(s % 3),
+            row[r] = (k3_trace_row){.position = (uint64_t)s * 1000 + (uint64_t)r,
+                                    .sequence = (uint32_t)(s % 3),
                                     .phase = (uint32_t)(s % K3_PHASE_COUNT)};
         cr_assert_eq(k3_trace_step_rows(w, row, shape.rows, &err), 0);
         for (int l = h->shape.first; l < h->shape.layers; l++) {
@@ -80,8 +86,8 @@ static void write_trace(const char *path, const k3_trace_header *h, int steps, b
             uint8_t res[32];
             int n = shape.rows * shape.k;
             fill(s, l, n, h->shape.experts, e, weight, res);
-            cr_assert_eq(k3_trace_layer(w, l, e, n, h->weights ? weight : NULL, h->residency ? res : NULL, &err), 0, "%s",
-                         err.text);
+            cr_assert_eq(k3_trace_layer(w, l, e, n, h->weights ? weight : NULL, h->residency ? res : NULL, &err), 0,
+                         "%s", err.text);
         }
     }
     cr_assert_eq(k3_trace_close(&w, &err), 0, "%s", err.text);
@@ -313,7 +319,10 @@ static void forge(const k3_trace_header *h, const void *payload, size_t packed, 
     uint8_t buf[4096];
     uint64_t seal;
     header_encode(h, buf, &seal);
-    struct frame_header fh = {.packed = (uint32_t)packed, .raw = raw, .steps = 1, .choices = choices,
+    struct frame_header fh = {.packed = (uint32_t)packed,
+                              .raw = raw,
+                              .steps = 1,
+                              .choices = choices,
                               .payload_sum = XXH3_64bits(payload, packed)};
     frame_header_encode(&fh, seal, buf + HEADER_BYTES);
     memcpy(buf + HEADER_BYTES + FRAME_BYTES, payload, packed);
@@ -321,7 +330,8 @@ static void forge(const k3_trace_header *h, const void *payload, size_t packed, 
 }
 
 /* Packs a payload with the given structure bytes and 3 choices. */
-static size_t pack_payload(const uint8_t *structure, size_t n, const uint8_t *rest, size_t m, uint8_t *out, uint32_t *raw)
+static size_t pack_payload(const uint8_t *structure, size_t n, const uint8_t *rest, size_t m, uint8_t *out,
+                           uint32_t *raw)
 {
     uint8_t buf[256] = {0};
     put32(buf, (uint32_t)n);
@@ -335,7 +345,7 @@ static size_t pack_payload(const uint8_t *structure, size_t n, const uint8_t *re
 
 Test(trace_format, nonsense_under_good_checksums_is_refused)
 {
-    static const uint8_t good[] = {0, 1, 0, 0, 0, 1, 0}; /* one row; layer 1, k = topk */
+    static const uint8_t good[] = {0, 1, 0, 0, 0, 1, 0};             /* one row; layer 1, k = topk */
     static const uint8_t choices[] = {255, 255, 255, 0x41, 0x30, 0}; /* three 6-bit numbers: 1, 1, 3 */
     static const struct {
         const char *what;
@@ -362,11 +372,13 @@ Test(trace_format, nonsense_under_good_checksums_is_refused)
     k3_err err;
     size_t n = pack_payload(good, sizeof good, choices, sizeof choices, packed, &raw);
     forge(&h, packed, n, raw, 3);
-    cr_assert(read_all(&err) == K3_EDATA && strstr(err.text, "no end record"), "the forged frame itself: %s", err.text);
+    cr_assert(read_all(&err) == K3_EDATA && strstr(err.text, "no end record"), "the forged frame itself: %s",
+              err.text);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         n = pack_payload(bad[i].s, bad[i].n, choices, sizeof choices, packed, &raw);
         forge(&h, packed, n, raw, 3);
-        cr_assert(read_all(&err) == K3_EDATA && strstr(err.text, "a frame is damaged"), "%s: %s", bad[i].what, err.text);
+        cr_assert(read_all(&err) == K3_EDATA && strstr(err.text, "a frame is damaged"), "%s: %s", bad[i].what,
+                  err.text);
     }
     static const struct {
         const char *what;
@@ -382,7 +394,8 @@ Test(trace_format, nonsense_under_good_checksums_is_refused)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         n = pack_payload(good, sizeof good, wrong[i].c, wrong[i].n, packed, &raw);
         forge(&h, packed, n, raw, 3);
-        cr_assert(read_all(&err) == K3_EDATA && strstr(err.text, "a frame is damaged"), "%s: %s", wrong[i].what, err.text);
+        cr_assert(read_all(&err) == K3_EDATA && strstr(err.text, "a frame is damaged"), "%s: %s", wrong[i].what,
+                  err.text);
     }
 }
 

@@ -81,7 +81,7 @@ Test(trace_policy, slots_never_alias)
 
 /* LRU by its rules: time of last use per expert, everything found by scanning. */
 struct model {
-    long used[IDS];   /* larger = more recent, 0 = not resident */
+    long used[IDS];    /* larger = more recent, 0 = not resident */
     int count[LAYERS]; /* residents a list */
     long now;
 };
@@ -300,7 +300,8 @@ Test(trace_policy, clear_forgets_history)
 
 Test(trace_policy, refuses_nonsense)
 {
-    static const k3_shape bad[] = {{0, 0, 8, 2}, {4, 4, 8, 2}, {4, -1, 8, 2}, {4, 0, 0, 1}, {4, 0, 8, 9}, {4, 0, 8, 0}};
+    static const k3_shape bad[] = {{0, 0, 8, 2}, {4, 4, 8, 2}, {4, -1, 8, 2},
+                                   {4, 0, 0, 1}, {4, 0, 8, 9}, {4, 0, 8, 0}};
     k3_policy *p;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         cr_assert_eq(k3_policy_new(&p, K3_POLICY_LRU, &bad[i], 4, NULL), K3_EUSAGE);

@@ -65,8 +65,9 @@ static void random_trace(k3_requests *q, k3_shape shape, int steps, bool batched
         for (int l = shape.first; l < shape.layers; l++) {
             for (int i = 0; i < rows * shape.topk; i++) {
             again:
-                e[i] = below(3) ? (int32_t)below((uint32_t)shape.experts)
-                                : below(2) ? last[below(64)] : (int32_t)below((uint32_t)(shape.experts + 7) / 8);
+                e[i] = below(3)   ? (int32_t)below((uint32_t)shape.experts)
+                       : below(2) ? last[below(64)]
+                                  : (int32_t)below((uint32_t)(shape.experts + 7) / 8);
                 for (int j = i / shape.topk * shape.topk; j < i; j++)
                     if (e[j] == e[i])
                         goto again;
@@ -139,10 +140,10 @@ Test(trace_sim, nobody_beats_belady)
         for (uint32_t slots = 0; slots <= POOL; slots++) {
             uint64_t best = hits_of(K3_SIM_BELADY_BYPASS, &q, slots);
             for (int kind = 0; kind < K3_SIM_COUNT; kind++)
-                cr_assert_leq(hits_of(kind, &q, slots), best, "%s beats the bound at %u slots (%s)", k3_sim_name(kind),
-                              slots, q.batched ? "batched" : "unbatched");
+                cr_assert_leq(hits_of(kind, &q, slots), best, "%s beats the bound at %u slots (%s)",
+                              k3_sim_name(kind), slots, q.batched ? "batched" : "unbatched");
             /* those that admit every miss are bounded by the one that does so too */
-            static const int admitting[] = {K3_SIM_LRU, K3_SIM_FIFO, K3_SIM_CLOCK, K3_SIM_RANDOM, K3_SIM_SLRU,
+            static const int admitting[] = {K3_SIM_LRU, K3_SIM_FIFO, K3_SIM_CLOCK,  K3_SIM_RANDOM, K3_SIM_SLRU,
                                             K3_SIM_2Q,  K3_SIM_ARC,  K3_SIM_S3FIFO, K3_SIM_SIEVE};
             uint64_t bound = hits_of(K3_SIM_BELADY, &q, slots);
             for (size_t i = 0; i < sizeof admitting / sizeof *admitting; i++)
@@ -206,9 +207,11 @@ Test(trace_sim, belady_is_the_optimum)
             add(&q, 0, e, 1, n);
         }
         for (uint32_t slots = 0; slots <= 8; slots++) {
-            cr_assert_eq((int)hits_of(K3_SIM_BELADY_BYPASS, &q, slots), best_by_search(&q, slots, false), "%u slots", slots);
+            cr_assert_eq((int)hits_of(K3_SIM_BELADY_BYPASS, &q, slots), best_by_search(&q, slots, false), "%u slots",
+                         slots);
             if (slots >= 3)
-                cr_assert_eq((int)hits_of(K3_SIM_BELADY, &q, slots), best_by_search(&q, slots, true), "%u slots", slots);
+                cr_assert_eq((int)hits_of(K3_SIM_BELADY, &q, slots), best_by_search(&q, slots, true), "%u slots",
+                             slots);
         }
         k3_requests_free(&q);
     }

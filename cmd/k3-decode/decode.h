@@ -179,6 +179,8 @@ int engine_run(struct engine *e, k3_err *err);
 /* After a run that went well: files appear. */
 int engine_finish(struct engine *e, k3_err *err);
 void engine_close(struct engine *e);
+/* Ends all reading, so that the totals are final. */
+void engine_stop(struct engine *e);
 void engine_totals(const struct engine *e, struct totals *t);
 
 /* ---- batch.c: one pass for all active sequences ---- */

@@ -88,6 +88,12 @@ uint64_t totals_bytes(const struct totals *t)
     return t->traffic.trunk_bytes + t->traffic.head_bytes + t->traffic.expert_bytes + t->traffic.embed_bytes + t->unused_bytes;
 }
 
+void engine_stop(struct engine *e)
+{
+    if (e->source)
+        streamer_stop(e->source);
+}
+
 void engine_totals(const struct engine *e, struct totals *t)
 {
     *t = e->before;

@@ -45,6 +45,7 @@ int main(int argc, char **argv)
     if (!status)
         status = engine_finish(&e, &err);
 
+    engine_stop(&e);
     report_short(&e, status);
     if (report && report_write(&e, &report, status, &err, &late) && !status)
         status = (err = late).status;

@@ -113,6 +113,7 @@ static int trunk_tile(const k3_index *ix, const char *trunk, uint64_t *tile, k3_
 static void close_source(struct engine *e)
 {
     if (e->source) {
+        streamer_stop(e->source);
         engine_totals(e, &e->before);
         k3_source_close(&e->source->base);
     }

@@ -248,15 +248,21 @@ static int stream_embed(k3_source *src, const uint32_t *ids, size_t n, uint16_t 
 
 /* ---- opening and closing ---- */
 
-static void stream_close(k3_source *src)
+void streamer_stop(struct streamer *s)
 {
-    struct streamer *s = (struct streamer *)src;
     pthread_mutex_lock(&s->lock);
     s->stop = true;
     pthread_cond_broadcast(&s->work);
     pthread_mutex_unlock(&s->lock);
     for (uint32_t i = 0; i < s->nthreads; i++)
         pthread_join(s->thread[i], NULL);
+    s->nthreads = 0;
+}
+
+static void stream_close(k3_source *src)
+{
+    struct streamer *s = (struct streamer *)src;
+    streamer_stop(s);
     experts_free(s);
     for (uint32_t i = 0; s->shard && i < k3_index_shards(s->ix); i++)
         k3_direct_close(&s->shard[i]);

@@ -119,6 +119,8 @@ int streamer_open(struct streamer **s, const k3_index *ix, const char *trunk_pat
 
 /* Memory of one expert slot. */
 uint64_t streamer_expert_room(const k3_index *ix);
+/* Starts no more reads and waits for those in flight, after which the counts are final. No pass may follow. */
+void streamer_stop(struct streamer *s);
 /* Bytes read ahead that no pass has used. */
 uint64_t streamer_unused(struct streamer *s);
 

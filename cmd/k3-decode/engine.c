@@ -119,6 +119,8 @@ void engine_totals(const struct engine *e, struct totals *t)
 
 struct queue {
     struct input in;
+    int bad;                     /* status of a line that could not be read; the lines before it are finished first */
+    k3_err why;
     size_t admitted;             /* of e->seq: those before it are active or done */
     struct sequence *active[MAX_BATCH];
     size_t nactive;
@@ -130,9 +132,9 @@ static int read_lines(struct engine *e, struct queue *q, size_t most, k3_err *er
     while (e->nseq - q->admitted < most) {
         bool got, wait = !q->nactive && e->nseq == q->admitted;
         k3_ids ids;
-        int status = input_line(&q->in, wait, &ids, &got, err);
-        if (status || !got)
-            return status;
+        if (q->bad || (q->bad = input_line(&q->in, wait, &ids, &got, &q->why)) || !got)
+            return 0;
+        int status = 0;
         struct sequence **seq = realloc(e->seq, (e->nseq + 1) * sizeof *seq), *s = seq ? calloc(1, sizeof *s) : NULL;
         e->seq = seq ? seq : e->seq;
         if (!s) {
@@ -252,7 +254,7 @@ int engine_run(struct engine *e, k3_err *err)
     while (!status) {
         if ((status = read_lines(e, q, ahead, err)) || (status = admit(e, q, err)))
             break;
-        if (!q->nactive && q->in.closed && q->admitted == e->nseq)
+        if (!q->nactive && (q->in.closed || q->bad) && q->admitted == e->nseq)
             break;
         if (!q->nactive)
             continue;
@@ -260,6 +262,9 @@ int engine_run(struct engine *e, k3_err *err)
         if (!status)
             status = retire(e, q, err);
     }
+    if (!status && q->bad)
+        *err = q->why;
+    status = status ? status : q->bad;
     input_free(&q->in);
     free(q);
     return status;

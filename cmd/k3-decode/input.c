@@ -23,10 +23,7 @@ void input_free(struct input *in)
  * what is there, so a prompt is answered as soon as its line is complete. */
 static int refill(struct input *in, k3_err *err)
 {
-    ssize_t n;
-    do
-        n = read(0, in->buf, sizeof in->buf);
-    while (n < 0 && errno == EINTR && !k3_interrupted);
+    ssize_t n = k3_read_wait(0, in->buf, sizeof in->buf);
     if (n < 0 && !k3_interrupted)
         return k3_fail_errno(err, "standard input", "cannot read");
     in->at = in->buf;

@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     k3_catch_signals();
     status = engine_run(&e, &err);
     k3_progress_end();
-    if (!status)
+    if (!status && !k3_interrupted)
         status = engine_finish(&e, &err);
 
     engine_stop(&e);

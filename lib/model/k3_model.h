@@ -25,7 +25,7 @@ int k3_state_new(k3_state **state, const k3_config *c, uint64_t layers, uint64_t
 int k3_state_new_spilled(k3_state **state, const k3_config *c, uint64_t layers, uint64_t positions,
                          const char *scratch, k3_err *err);
 void k3_state_free(k3_state *state);
-/* Back to an empty sequence. */
+/* Back to an empty sequence; not for a spilled state. */
 void k3_state_reset(k3_state *state);
 uint64_t k3_state_position(const k3_state *state); /* tokens fed so far */
 enum { K3_DRAFT_MAX = 64 }; /* tokens of a tentative span */

@@ -14,6 +14,7 @@ struct plain {
     k3_source base;
     const k3_index *ix;
     const k3_config *c;
+    k3_sums *sums;          /* NULL: nothing to check with */
     k3_order *order;
     uint32_t next_piece;
     bool head;              /* this pass goes on through the head */
@@ -78,6 +79,8 @@ static int plain_next(k3_source *s, const k3_piece **out, const void **data, k3_
     int status = read_extent(p, at, piece->row0 * t.cols * k3_dtype_size[t.dtype], piece->bytes, p->piece, err);
     if (!status && piece->tensor == K3_T_A_LOG)
         status = check_a_log(p, piece->layer, at, err);
+    if (!status)
+        status = k3_sums_tensor(p->sums, piece->layer, (k3_tensor_id)piece->tensor, piece->row0, piece->rows, p->piece, err);
     if (status)
         return status;
     *(piece->layer < 0 ? &s->traffic.head_bytes : &s->traffic.trunk_bytes) += piece->bytes;
@@ -98,7 +101,10 @@ static int plain_embed(k3_source *s, const uint32_t *ids, size_t n, uint16_t *ro
     uint64_t bytes = p->c->hidden * sizeof *rows;
     k3_index_tensor(p->ix, -1, K3_T_EMBED, &at);
     for (size_t i = 0; i < n; i++) {
-        int status = read_extent(p, at, ids[i] * bytes, bytes, rows + i * p->c->hidden, err);
+        uint16_t *row = rows + i * p->c->hidden;
+        int status = read_extent(p, at, ids[i] * bytes, bytes, row, err);
+        if (!status)
+            status = k3_sums_tensor(p->sums, -1, K3_T_EMBED, ids[i], 1, row, err);
         if (status)
             return status;
         s->traffic.embed_bytes += bytes;
@@ -138,7 +144,7 @@ static int read_expert(struct plain *p, uint64_t number, k3_expert *out, k3_err 
         out->part[i] = p->expert + at;
         at += part[i].bytes;
     }
-    return status;
+    return status ? status : k3_sums_expert(p->sums, p->layer, number, p->expert, err);
 }
 
 static int plain_expert(k3_source *s, k3_expert *out, k3_err *err)
@@ -168,6 +174,7 @@ static void plain_close(k3_source *s)
     for (uint32_t i = 0; p->fd && i < k3_index_shards(p->ix); i++)
         if (p->fd[i] >= 0)
             close(p->fd[i]);
+    k3_sums_close(p->sums);
     k3_order_free(p->order);
     free(p->fd);
     free(p->piece);
@@ -193,7 +200,9 @@ int k3_source_plain(k3_source **out, const k3_index *ix, uint64_t first, uint64_
                           .close = plain_close};
     p->ix = ix;
     p->c = k3_index_config(ix);
-    int status = k3_order_new(&p->order, p->c, first, last, head, tile_bytes, err);
+    int status = k3_sums_open(&p->sums, ix, NULL, err);
+    if (!status)
+        status = k3_order_new(&p->order, p->c, first, last, head, tile_bytes, err);
     if (status)
         goto fail;
     p->base.order = p->order;

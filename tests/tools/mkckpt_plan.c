@@ -164,14 +164,15 @@ static size_t header_line(char *buf, size_t cap, const tensor *t)
 
 static const char metadata[] = "\"__metadata__\":{\"format\":\"pt\"}";
 
-/* Bytes before the data: length word, compact JSON, spaces up to a multiple of 8. */
+/* Bytes before the data: length word, compact JSON, spaces up to a multiple of 8;
+ * shuffled, to an odd number, which the format allows. */
 static uint64_t header_size(const maker *m, const shard *s)
 {
     char line[512];
     uint64_t n = 2 + (m->shuffled ? sizeof metadata - 1 + (s->n > 0) : 0);
     for (size_t i = 0; i < s->n; i++)
         n += header_line(line, sizeof line, &s->t[i]) + (i > 0);
-    return 8 + (n + 7) / 8 * 8;
+    return 8 + (m->shuffled ? n | 1 : (n + 7) / 8 * 8);
 }
 
 static bool add_tensors(maker *m, shard *s, size_t i)

@@ -11,9 +11,11 @@ typedef struct index_opts {
     const char *index_file; /* NULL: MODEL/k3.index */
     const char *sums_file;  /* NULL: MODEL/k3.sums */
     const char *sizes_file;
-    const char *operand;    /* PATTERN or NAME, or NULL */
+    const char *operand;    /* PATTERN, NAME or FILE, or NULL */
     int threads;            /* 0: the verb's default */
     bool json, decode, write_sums;
+    uint64_t read_size;     /* probe: bytes of a read, 0: an expert's */
+    double seconds;         /* probe: for each depth */
 } index_opts;
 
 int index_build(const index_opts *o, k3_err *err);
@@ -24,6 +26,7 @@ int index_census(const index_opts *o, k3_err *err);
 int index_check(const index_opts *o, k3_err *err);
 int index_verify(const index_opts *o, k3_err *err);
 int index_config(const index_opts *o, k3_err *err);
+int index_probe(const index_opts *o, k3_err *err);
 
 /* ---- output --------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_MODEL = 1, OPT_INDEX, OPT_THREADS, OPT_JSON, OPT_DECODE, OPT_SIZES, OPT_WRITE_SUMS, OPT_SUMS };
+enum { OPT_MODEL = 1, OPT_INDEX, OPT_THREADS, OPT_JSON, OPT_DECODE, OPT_SIZES, OPT_WRITE_SUMS, OPT_SUMS, OPT_SIZE, OPT_SECONDS };
 
 static const k3_opt table[] = {
     {"model", 'm', "MODEL", OPT_MODEL, "the checkpoint folder (default: $K3_MODEL)"},
@@ -15,6 +15,8 @@ static const k3_opt table[] = {
     {"sizes", 0, "FILE", OPT_SIZES, "check: what the shards must measure, lines of name and bytes"},
     {"write-sums", 0, NULL, OPT_WRITE_SUMS, "verify: write checksums that later reads are compared with"},
     {"sums", 0, "FILE", OPT_SUMS, "cat, verify: the file of checksums (default: MODEL/k3.sums)"},
+    {"size", 0, "SIZE", OPT_SIZE, "probe: bytes of a read (default: an expert's)"},
+    {"seconds", 0, "S", OPT_SECONDS, "probe: time for each depth (default: 1)"},
     K3_COMMON_OPTS,
     {0},
 };
@@ -31,7 +33,8 @@ static const char usage[] =
     "  census        bytes, counts and parameters by class\n"
     "  check         fast: every shard present, whole and unchanged; all problems are named\n"
     "  verify        read every byte: odd values, padding, checksums\n"
-    "  config        what was understood of config.json\n";
+    "  config        what was understood of config.json\n"
+    "  probe [FILE]  how fast the device of the shards, or of FILE, delivers what k3-decode reads\n";
 
 /* Bits of the options that were given, to be checked against the verb. */
 #define BIT(id) (1u << (id))
@@ -54,6 +57,7 @@ static const struct verb verbs[] = {
     {"check", index_check, BIT(OPT_INDEX) | BIT(OPT_JSON) | BIT(OPT_THREADS) | BIT(OPT_SIZES), NO_OPERAND},
     {"verify", index_verify, BIT(OPT_INDEX) | BIT(OPT_JSON) | BIT(OPT_THREADS) | BIT(OPT_WRITE_SUMS) | BIT(OPT_SUMS), NO_OPERAND},
     {"config", index_config, BIT(OPT_JSON), NO_OPERAND},
+    {"probe", index_probe, BIT(OPT_INDEX) | BIT(OPT_JSON) | BIT(OPT_SIZE) | BIT(OPT_SECONDS), OPTIONAL},
 };
 
 static const struct verb *find_verb(const char *name)
@@ -107,12 +111,13 @@ static int run(k3_args *a, unsigned given, index_opts *o, k3_err *err)
     int status = take_operands(a, &verb, o, err);
     if (status)
         return status;
-    for (int id = OPT_INDEX; id <= OPT_SUMS; id++)
+    for (int id = OPT_INDEX; id <= OPT_SECONDS; id++)
         if ((given & BIT(id)) && !(verb->allowed & BIT(id)))
             return k3_fail(err, K3_EUSAGE, "--%s does not go with %s; try --help", option_name(id), verb->name);
     if (!o->model)
         o->model = getenv("K3_MODEL");
-    if (!o->model || !*o->model)
+    bool needs_model = verb->run != index_probe || !o->operand;
+    if (needs_model && (!o->model || !*o->model))
         return k3_fail(err, K3_EUSAGE, "which model: give -m MODEL or set K3_MODEL");
     return verb->run(o, err);
 }
@@ -133,6 +138,13 @@ static int take_option(int id, const char *value, index_opts *o, k3_err *err)
         break;
     case OPT_SUMS:
         o->sums_file = value;
+        break;
+    case OPT_SIZE:
+        if (!(status = k3_num_size(value, "--size", 1, &o->read_size, err)) && (o->read_size < 4096 || o->read_size > 1 << 30))
+            status = k3_fail(err, K3_EUSAGE, "--size %s: from 4Ki to 1Gi", value);
+        break;
+    case OPT_SECONDS:
+        status = k3_num_double(value, "--seconds", 0.01, 600, &o->seconds, err);
         break;
     case OPT_THREADS:
         if (!(status = k3_num_u64(value, "--threads", 1, 1024, &n, err)))
@@ -155,7 +167,7 @@ int main(int argc, char **argv)
 {
     k3_err err = {0};
     k3_args args = {.argc = argc, .argv = argv, .table = table};
-    index_opts o = {0};
+    index_opts o = {.seconds = 1};
     unsigned given = 0;
     int id, status = 0;
     k3_prog_start("k3-index");

@@ -30,7 +30,7 @@ static void *probe_reader(void *arg)
     const void *data;
     if (!buf)
         p->status = k3_fail(&p->err, K3_ESYS, "out of memory for a read of %" PRIu64 " bytes", p->size);
-    while (!p->status && k3_now() < p->until) {
+    while (!p->status && (!p->reads || k3_now() < p->until)) {
         uint64_t at = next_random(&p->seed) % p->places * K3_DIRECT_ALIGN;
         p->status = k3_direct_read(p->file, buf, at, p->size, &data, &p->err);
         p->reads++;

@@ -1,103 +1,151 @@
 /* Products with many tokens: the multiply-add rate is the limit.
  *
- * Blocks of rows x tokens keep all their lanes in memory while the columns go
- * by in slabs that fit the first-level cache: the tokens' slab is packed once
- * a block, the weights of TILE_R rows are widened once a slab, and a register
- * tile runs over both. Rows, tokens and columns that are absent are zeros, so
- * there is one tile size and no tail.
+ * A block of rows x tokens takes the columns in slabs. The tokens' slab is
+ * packed once a block, the weights of TILE_R rows are widened once a slab, and
+ * a register tile runs over both from cache; between slabs its lanes wait in
+ * memory. Absent rows, tokens and columns are zeros, so there is one tile size.
  */
 
-enum { BLOCK_R = 96, BLOCK_T = 32, SLAB = 256 }; /* BLOCK_R a multiple of 16 and TILE_R, BLOCK_T of TILE_T */
+enum { BLOCK_R = 144, BLOCK_T = 32, SLAB = 768, STEPS = SLAB / 16 }; /* multiples of TILE_R, TILE_T, 32 */
 
 typedef struct {
-    float acc[BLOCK_T][BLOCK_R][16]; /* the lanes of each (token, row) */
-    float x[BLOCK_T / TILE_T][SLAB / 16][TILE_T][16];
-    float w[SLAB / 16][TILE_R][16];
-} __attribute__((aligned(64))) gemm_block;
+    float acc[BLOCK_R / TILE_R][BLOCK_T / TILE_T][TILE_T][TILE_R][16]; /* the lanes of each pair */
+    float x[BLOCK_T / TILE_T][STEPS][TILE_T][16];
+    float w[STEPS][TILE_R][16];
+} __attribute__((aligned(64))) gemm_scratch;
 
-/* Columns k..k+m of T tokens; the tile is filled up with zeros. */
-INLINE void pack_tokens(gemm_block *g, const float *x, size_t ldx, size_t T, size_t k, size_t m)
+/* What one block works on. */
+typedef struct {
+    const matrix *m;
+    size_t r, R; /* its rows r..r+R */
+    const float *x;
+    size_t ldx, T;
+    float *out; /* of row r */
+    size_t ldo;
+} gemm_block;
+
+/* Columns k..k+m of the tokens; the last tile is filled up with zeros. */
+INLINE void pack_tokens(gemm_scratch *g, const gemm_block *b, size_t k, size_t m)
 {
-    for (size_t t = 0; t < (T + TILE_T - 1) / TILE_T * TILE_T; t++)
+    for (size_t t = 0; t < (b->T + TILE_T - 1) / TILE_T * TILE_T; t++)
         for (size_t i = 0; i < m; i += 16) {
-            v16 v = t < T ? load_part(x + t * ldx + k + i, m - i < 16 ? m - i : 16) : v_zero();
+            v16 v = t < b->T ? load_part(b->x + t * b->ldx + k + i, m - i < 16 ? m - i : 16) : v_zero();
             v_store(g->x[t / TILE_T][i / 16][t % TILE_T], v);
         }
 }
 
-/* Columns k..k+m of R rows from row r, widened; prefetches the rows after them. */
-INLINE void pack_weights(int type, gemm_block *g, const matrix *mat, size_t r, size_t R, size_t k, size_t m)
+/* Columns k..k+m of up to TILE_R rows from row i of the block, widened. */
+INLINE void pack_weights(int type, gemm_scratch *g, const gemm_block *b, size_t i, size_t k, size_t m)
 {
-    for (size_t i = 0; i < TILE_R; i++) {
-        const uint8_t *w = mat->w + (r + i) * weight_bytes(type, mat->n);
-        const uint8_t *s = type == MXFP4 ? mat->scale + (r + i) * (mat->n / 32) : NULL;
-        size_t j = 0;
-        for (size_t b = 0; b < weight_bytes(type, m); b += 64)
-            __builtin_prefetch(w + TILE_R * weight_bytes(type, mat->n) + weight_bytes(type, k) + b);
-        for (; i < R && j + 32 <= m; j += 32) {
-            v16 a, b;
-            load_pair(type, w, s, k + j, &a, &b);
-            v_store(g->w[j / 16][i], a);
-            v_store(g->w[j / 16 + 1][i], b);
+    for (size_t j = 0; j < TILE_R; j++) {
+        const uint8_t *w = b->m->w + (b->r + i + j) * weight_bytes(type, b->m->n);
+        const uint8_t *s = type == MXFP4 ? b->m->scale + (b->r + i + j) * (b->m->n / 32) : NULL;
+        size_t c = 0;
+        for (; i + j < b->R && c + 32 <= m; c += 32) {
+            v16 first, second;
+            load_pair(type, w, s, k + c, &first, &second);
+            v_store(g->w[c / 16][j], first);
+            v_store(g->w[c / 16 + 1][j], second);
         }
-        for (; j < m; j += 16)
-            v_store(g->w[j / 16][i], i < R ? load_some(type, w, k + j, m - j < 16 ? m - j : 16) : v_zero());
+        for (; c < m; c += 16)
+            v_store(g->w[c / 16][j], i + j < b->R ? load_some(type, w, k + c, m - c < 16 ? m - c : 16) : v_zero());
     }
 }
 
-/* One register tile over one slab. acc and its tokens are BLOCK_R vectors apart. */
-INLINE void gemm_tile(float acc[][BLOCK_R][16], size_t r, const float (*w)[TILE_R][16], const float (*x)[TILE_T][16],
-                      size_t steps, bool first)
+/* Lines of weights to ask for while a tile is computed. */
+typedef struct {
+    const uint8_t *w; /* TILE_R rows, `stride` bytes apart */
+    size_t stride;
+    size_t line, end; /* 64-byte lines of each row */
+} gemm_fetch;
+
+/* Part q of Q of the weights that are packed after those of row i, columns k..k+m. */
+INLINE gemm_fetch next_weights(int type, const gemm_block *b, size_t i, size_t k, size_t m, size_t q, size_t Q)
 {
-    v16 a[TILE_R][TILE_T];
+    const size_t next_i = i + TILE_R < b->R ? i + TILE_R : 0, next_k = next_i ? k : k + m;
+    const size_t stride = weight_bytes(type, b->m->n), lines = weight_bytes(type, m) / 64 + 1;
+    return (gemm_fetch){b->m->w + (b->r + next_i) * stride + weight_bytes(type, next_k), stride, lines * q / Q,
+                        lines * (q + 1) / Q};
+}
+
+/* One register tile over one slab: the lanes start as those in acc, or as zeros, and stay in a. The lines to fetch
+ * are spread over the steps, because a burst finds no room in the miss buffers and is dropped. */
+INLINE void gemm_tile(v16 a[TILE_T * TILE_R], float (*acc)[TILE_R][16], const float (*w)[TILE_R][16],
+                      const float (*x)[TILE_T][16], size_t steps, bool first, gemm_fetch f)
+{
     UNROLL
     for (int j = 0; j < TILE_T; j++)
         UNROLL
     for (int i = 0; i < TILE_R; i++)
-        a[i][j] = first ? v_zero() : v_load(acc[j][r + (size_t)i]);
-    for (size_t s = 0; s < steps; s++) {
-        v16 b[TILE_R];
-        UNROLL
-        for (int i = 0; i < TILE_R; i++)
-            b[i] = v_load(w[s][i]);
-        UNROLL
-        for (int j = 0; j < TILE_T; j++) {
-            v16 c = v_load(x[s][j]);
+        a[j * TILE_R + i] = first ? v_zero() : v_load(acc[j][i]);
+    const size_t turns = f.end - f.line + 1;
+    for (size_t turn = 1, s = 0; turn <= turns; turn++, f.line++) {
+        if (turn < turns)
+            UNROLL
+        for (size_t i = 0; i < TILE_R; i++)
+            __builtin_prefetch(f.w + i * f.stride + 64 * f.line);
+        for (; s < steps * turn / turns; s++) {
+            v16 b[TILE_R];
             UNROLL
             for (int i = 0; i < TILE_R; i++)
-                a[i][j] = v_fma(b[i], c, a[i][j]);
+                b[i] = v_load(w[s][i]);
+            UNROLL
+            for (int j = 0; j < TILE_T; j++) {
+                v16 c = v_load(x[s][j]);
+                UNROLL
+                for (int i = 0; i < TILE_R; i++)
+                    a[j * TILE_R + i] = v_fma(b[i], c, a[j * TILE_R + i]);
+            }
         }
     }
-    UNROLL
-    for (int j = 0; j < TILE_T; j++)
-        UNROLL
-    for (int i = 0; i < TILE_R; i++)
-        v_store(acc[j][r + (size_t)i], a[i][j]);
 }
 
-/* R <= BLOCK_R rows from row r against T <= BLOCK_T tokens. */
-INLINE void gemm_blocked(int type, gemm_block *g, float *out, size_t ldo, const matrix *mat, size_t r, size_t R,
-                         const float *x, size_t ldx, size_t T)
+/* Folds the lanes of a finished tile into out. */
+INLINE void gemm_fold(const gemm_block *b, size_t i, size_t t, const v16 a[TILE_T * TILE_R])
 {
-    for (size_t k = 0; k < mat->n; k += SLAB) {
-        size_t m = mat->n - k < SLAB ? mat->n - k : SLAB;
-        pack_tokens(g, x, ldx, T, k, m);
-        for (size_t i = 0; i < R; i += TILE_R) {
-            pack_weights(type, g, mat, r + i, R - i, k, m);
-            for (size_t t = 0; t < T; t += TILE_T)
-                gemm_tile(g->acc + t, i, g->w, g->x[t / TILE_T], (m + 15) / 16, k == 0);
+    float sum[TILE_T][TILE_R];
+    v_sums(a, TILE_T * TILE_R, &sum[0][0]);
+    for (size_t j = 0; j < TILE_T && t + j < b->T; j++)
+        for (size_t r = 0; r < TILE_R && i + r < b->R; r++)
+            b->out[(t + j) * b->ldo + i + r] = sum[j][r];
+}
+
+INLINE void gemm_slab(int type, gemm_scratch *g, const gemm_block *b, size_t k, size_t m)
+{
+    const size_t tiles = (b->T + TILE_T - 1) / TILE_T;
+    pack_tokens(g, b, k, m);
+    for (size_t i = 0; i < b->R; i += TILE_R) {
+        pack_weights(type, g, b, i, k, m);
+        for (size_t t = 0; t < tiles; t++) {
+            float(*acc)[TILE_R][16] = g->acc[i / TILE_R][t];
+            v16 a[TILE_T * TILE_R];
+            gemm_tile(a, acc, g->w, g->x[t], (m + 15) / 16, k == 0, next_weights(type, b, i, k, m, t, tiles));
+            if (k + m == b->m->n) {
+                gemm_fold(b, i, t * TILE_T, a);
+                continue;
+            }
+            UNROLL
+            for (int j = 0; j < TILE_T * TILE_R; j++)
+                v_store(acc[j / TILE_R][j % TILE_R], a[j]);
         }
     }
-    for (size_t t = 0; t < T; t++)
-        for (size_t i = 0; i < R; i += 16)
-            store_part(out + t * ldo + r + i, v_sum16(g->acc[t] + i), R - i < 16 ? R - i : 16);
 }
 
-INLINE void gemm(int type, float *out, size_t ldo, const matrix *mat, const float *x, size_t ldx, size_t T)
+INLINE void gemm(int type, float *out, size_t ldo, const matrix *m, const float *x, size_t ldx, size_t T)
 {
-    gemm_block g;
-    for (size_t r = 0; r < mat->rows; r += BLOCK_R)
-        for (size_t t = 0; t < T; t += BLOCK_T)
-            gemm_blocked(type, &g, out + t * ldo, ldo, mat, r, mat->rows - r < BLOCK_R ? mat->rows - r : BLOCK_R,
-                         x + t * ldx, ldx, T - t < BLOCK_T ? T - t : BLOCK_T);
+    gemm_scratch g;
+    const size_t slabs = (m->n + SLAB - 1) / SLAB, slab = (m->n / slabs + 31) / 32 * 32; /* of about equal size */
+    for (size_t r = 0; r < m->rows; r += BLOCK_R)
+        for (size_t t = 0; t < T; t += BLOCK_T) {
+            gemm_block b = {m,
+                            r,
+                            m->rows - r < BLOCK_R ? m->rows - r : BLOCK_R,
+                            x + t * ldx,
+                            ldx,
+                            T - t < BLOCK_T ? T - t : BLOCK_T,
+                            out + t * ldo + r,
+                            ldo};
+            for (size_t k = 0; k < m->n; k += slab)
+                gemm_slab(type, &g, &b, k, m->n - k < slab ? m->n - k : slab);
+        }
 }

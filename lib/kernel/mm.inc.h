@@ -133,16 +133,19 @@ INLINE void rows_by(int type, int R, int M, float *out, size_t ldo, const matrix
 
 INLINE void mm(int type, float *out, size_t ldo, const matrix *m, const float *x, size_t ldx, size_t T)
 {
-    if (T == 1)
-        rows_by(type, type == MXFP4 ? 4 : 2, 1, out, ldo, m, x, ldx);
-    else if (T == 2)
-        rows_by(type, FEW_R, 2, out, ldo, m, x, ldx);
-    else if (T == 3 && FEW_T >= 3)
-        rows_by(type, FEW_R, 3, out, ldo, m, x, ldx);
-    else if (T == 4 && FEW_T >= 4)
-        rows_by(type, FEW_R, 4, out, ldo, m, x, ldx);
-    else
-        gemm(type, out, ldo, m, x, ldx, T);
+#define FEW(M)                                                                                                       \
+    if (T == M && M <= FEW_T) {                                                                                      \
+        rows_by(type, few_rows(type == MXFP4, M), M, out, ldo, m, x, ldx);                                           \
+        return;                                                                                                      \
+    }
+    FEW(1)
+    FEW(2)
+    FEW(3)
+    FEW(4)
+    FEW(5)
+    FEW(6)
+#undef FEW
+    gemm(type, out, ldo, m, x, ldx, T);
 }
 
 static void mm_bf16(float *out, size_t ldo, const uint16_t *w, size_t rows, size_t n, const float *x, size_t ldx,

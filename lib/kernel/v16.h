@@ -8,11 +8,11 @@
  *   v_max(a, b) = a > b ? a : b,  v_min(a, b) = a < b ? a : b    (b if either is NaN)
  *   v_abs, v_copysign(magnitude, sign), v_select_lt(a, b, x, y) = a < b ? x : y
  *   v_ldexp(p, t)                           p * 2^(t - ROUNDER) rounded once, for 0.5 < p < 2, -200 < t - ROUNDER <
- * 200 v_sum(a)                                lanes folded by halves; v_sum16(p): of 16 vectors
+ * 200 v_sum(a)                                lanes folded by halves; v_sums(v, n, out): of n vectors
  *   v_mxfp4(bytes16, scale, &even, &odd)    the two weights of each byte, widened
  * and the sizes that suit its registers:
  *   TILE_R x TILE_T   rows x tokens of a tile for many tokens
- *   FEW_R, FEW_T      rows of a tile for 2..FEW_T tokens; TILE_MAX bounds both
+ *   FEW_T, few_rows   up to FEW_T tokens a tile has them all and few_rows() rows; TILE_MAX bounds both
  *   CHAIN_H, CHAIN_V  vectors x columns / 16 of a tile of chains; CHAIN_V1 with one vector
  */
 #ifndef K3_V16_H

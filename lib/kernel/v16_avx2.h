@@ -10,7 +10,12 @@ typedef struct {
     __m256 lo, hi;
 } v16;
 
-enum { TILE_R = 3, TILE_T = 2, TILE_MAX = 4, FEW_R = 2, FEW_T = 3, CHAIN_H = 3, CHAIN_V = 2, CHAIN_V1 = 4 };
+enum { TILE_R = 3, TILE_T = 2, TILE_MAX = 4, FEW_T = 3, CHAIN_H = 3, CHAIN_V = 2, CHAIN_V1 = 4 };
+
+INLINE int few_rows(int mxfp4, int T)
+{
+    return T == 1 && mxfp4 ? 4 : 2;
+}
 
 #define BOTH(name, op)                                                                                               \
     INLINE v16 name(v16 a, v16 b)                                                                                    \
@@ -141,12 +146,11 @@ INLINE float v_sum(v16 a)
     return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
 }
 
-INLINE v16 v_sum16(float (*p)[16])
+INLINE void v_sums(const v16 *v, int n, float *out)
 {
-    float s[16];
-    for (int i = 0; i < 16; i++)
-        s[i] = v_sum(v_load(p[i]));
-    return v_load(s);
+    UNROLL
+    for (int i = 0; i < n; i++)
+        out[i] = v_sum(v[i]);
 }
 
 /* Magnitudes from an 8-entry table; bit 3 of a code is the sign. */

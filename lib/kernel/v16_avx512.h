@@ -8,7 +8,12 @@
 
 typedef __m512 v16;
 
-enum { TILE_R = 6, TILE_T = 4, TILE_MAX = 4, FEW_R = 4, FEW_T = 4, CHAIN_H = 6, CHAIN_V = 4, CHAIN_V1 = 8 };
+enum { TILE_R = 6, TILE_T = 4, TILE_MAX = 6, FEW_T = 6, CHAIN_H = 6, CHAIN_V = 4, CHAIN_V1 = 8 };
+
+INLINE int few_rows(int mxfp4, int T)
+{
+    return T == 1 ? (mxfp4 ? 4 : 2) : mxfp4 || T > 4 ? 4 : 6;
+}
 
 INLINE __mmask16 lane_mask(size_t n)
 {
@@ -135,25 +140,34 @@ INLINE float v_sum(v16 a)
     return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
 }
 
-/* Each step folds two vectors into one: halves, quarters, pairs, elements. */
+/* Each step folds two vectors into one: halves, quarters, pairs; the last one a vector by itself. */
 #define FOLD(n, in, out, shuffle, a, b)                                                                              \
     UNROLL                                                                                                           \
     for (int i = 0; i < n; i++)                                                                                      \
     out[i] = _mm512_add_ps(shuffle(in[2 * i], in[2 * i + 1], a), shuffle(in[2 * i], in[2 * i + 1], b))
 
-INLINE v16 v_sum16(float (*p)[16])
+INLINE void v_sum8(const v16 *v, float *out)
 {
-    v16 v[16], h[8], q[4], d[2], s[1];
-    UNROLL
-    for (int i = 0; i < 16; i++)
-        v[i] = v_load(p[i]);
-    FOLD(8, v, h, _mm512_shuffle_f32x4, 0x44, 0xEE);
-    FOLD(4, h, q, _mm512_shuffle_f32x4, 0x88, 0xDD);
-    FOLD(2, q, d, _mm512_shuffle_ps, 0x44, 0xEE);
-    FOLD(1, d, s, _mm512_shuffle_ps, 0x88, 0xDD);
-    return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), s[0]);
+    v16 h[4], q[2], d[1];
+    FOLD(4, v, h, _mm512_shuffle_f32x4, 0x44, 0xEE);
+    FOLD(2, h, q, _mm512_shuffle_f32x4, 0x88, 0xDD);
+    FOLD(1, q, d, _mm512_shuffle_ps, 0x44, 0xEE);
+    v16 s = _mm512_add_ps(d[0], _mm512_permute_ps(d[0], 0xB1)); /* 128-bit part l: v[l] twice, v[l + 4] twice */
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 2, 6, 10, 14, 0, 0, 0, 0, 0, 0, 0, 0);
+    _mm256_storeu_ps(out, _mm512_castps512_ps256(_mm512_permutexvar_ps(order, s)));
 }
 #undef FOLD
+
+INLINE void v_sums(const v16 *v, int n, float *out)
+{
+    int i = 0;
+    UNROLL
+    for (; i + 8 <= n; i += 8)
+        v_sum8(v + i, out + i);
+    UNROLL
+    for (; i < n; i++)
+        out[i] = v_sum(v[i]);
+}
 
 /* vpermps looks at the low four bits of each code. */
 INLINE void v_mxfp4(const uint8_t *bytes, uint8_t scale, v16 *even, v16 *odd)

@@ -8,7 +8,13 @@ typedef struct {
     float f[16];
 } v16;
 
-enum { TILE_R = 2, TILE_T = 2, TILE_MAX = 4, FEW_R = 1, FEW_T = 2, CHAIN_H = 2, CHAIN_V = 2, CHAIN_V1 = 4 };
+enum { TILE_R = 2, TILE_T = 2, TILE_MAX = 2, FEW_T = 2, CHAIN_H = 2, CHAIN_V = 2, CHAIN_V1 = 4 };
+
+INLINE int few_rows(int mxfp4, int T)
+{
+    (void)mxfp4;
+    return T == 1 ? 2 : 1;
+}
 
 #define LANES(expr)                                                                                                  \
     v16 r_;                                                                                                          \
@@ -151,12 +157,11 @@ INLINE float v_sum(v16 a)
     return a.f[0];
 }
 
-INLINE v16 v_sum16(float (*p)[16])
+INLINE void v_sums(const v16 *v, int n, float *out)
 {
-    float s[16];
-    for (int i = 0; i < 16; i++)
-        s[i] = v_sum(v_load(p[i]));
-    return v_load(s);
+    UNROLL
+    for (int i = 0; i < n; i++)
+        out[i] = v_sum(v[i]);
 }
 
 INLINE void v_mxfp4(const uint8_t *bytes, uint8_t scale, v16 *even, v16 *odd)

@@ -18,6 +18,9 @@ commands() {
     ' "$1" | sed 's/\\-/-/g; s/\\(aq/'\''/g; s/\\(dq/"/g; s/\\&//g; s/\\e/\\/g'
 }
 
+# mdoc takes the quotes out of a macro's arguments: a command on a .Dl line has to write them as \(dq to be readable
+grep -n '^\.Dl .*"' "$man"/*.[1-9]
+
 for page in "$man"/*.[1-9]; do
     name=$(basename "$page")
     commands "$page" >commands

@@ -48,6 +48,8 @@ int k3_file_create(k3_file **out, const char *path, k3_err *err)
     int given = named_descriptor(path);
     int fd;
     *out = NULL;
+    if (!*path)
+        return k3_fail(err, K3_ESYS, "\"\": cannot create: a file name is empty");
     k3_file *f = calloc(1, sizeof *f);
     if (!f || !(f->path = strdup(path)))
         goto no_memory;

@@ -137,6 +137,16 @@ Test(base_file, the_stream_seeks_and_reads)
     free(c);
 }
 
+/* A temporary beside "" could be made, so that the missing name shows only when all the work is done. */
+Test(base_file, an_empty_name_is_refused_at_once)
+{
+    k3_file *f;
+    k3_err err = {0};
+    cr_assert_eq(k3_file_create(&f, "", &err), K3_ESYS);
+    cr_expect_null(f);
+    cr_expect_str_eq(err.text, "\"\": cannot create: a file name is empty");
+}
+
 Test(base_file, places_that_cannot_be_written)
 {
     static const char *const bad[] = {"none/x", "file/x", "sub"};

@@ -60,8 +60,9 @@ void k3_bytes_free(k3_bytes *b)
 
 static int bad_word(const k3_id_reader *r, k3_err *err)
 {
-    return k3_fail_at(err, K3_EDATA, r->name, NULL, (int64_t)(r->byte - r->len), "line %" PRIu64 ": \"%.*s\" is not an id",
-                      r->line + 1, (int)r->len, r->word);
+    const char *nul = r->len && !r->word[r->len - 1] ? "\\x00" : ""; /* %s ends before it */
+    return k3_fail_at(err, K3_EDATA, r->name, NULL, (int64_t)(r->byte - r->len), "line %" PRIu64 ": \"%.*s%s\" is not an id",
+                      r->line + 1, (int)r->len, r->word, nul);
 }
 
 /* The number in progress is complete. */

@@ -112,18 +112,38 @@ fuzz: $(FUZZERS)
 format:
 	$(Q)clang-format -i $(shell git ls-files '*.c' '*.h')
 
-MAN := $(wildcard man/*.[1-9])
-install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include/k3
-	install -m 755 $(PROGS) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib
-	install -m 644 $(wildcard lib/*/k3_*.h) lib/spec/schema.def $(DESTDIR)$(PREFIX)/include/k3
-	for m in $(MAN); do d=$(DESTDIR)$(PREFIX)/share/man/man$${m##*.}; install -d $$d && install -m 644 $$m $$d || exit 1; done
+MAN     := $(wildcard man/*.[1-9])
+VERSION := $(shell sed -n 's/.*define K3_VERSION "\(.*\)"/\1/p' lib/base/k3_base.h)
 
+# One shell for all of it: DESTDIR may have blanks.
+define INSTALL
+set -e; root="$(DESTDIR)$(PREFIX)"; share="$$root/share"; comp="$$share/bash-completion/completions"; zsh="$$share/zsh/site-functions"
+install -d "$$root/bin" "$$root/lib/pkgconfig" "$$root/include/k3" "$$share/k3" "$$share/doc/k3" "$$comp" "$$zsh"
+install -m 755 $(PROGS) scripts/k3-doctor "$$root/bin"
+install -m 644 $(LIB) "$$root/lib"
+install -m 644 $(wildcard lib/*/k3_*.h) lib/spec/schema.def "$$root/include/k3"
+sed 's,@PREFIX@,$(PREFIX),; s,@VERSION@,$(VERSION),' scripts/k3.pc.in >"$$root/lib/pkgconfig/k3.pc"
+install -m 755 $(wildcard scripts/*.sh) "$$share/k3"
+install -m 644 README.md LICENSE $(wildcard docs/*.md) examples/embed.c "$$share/doc/k3"
+scripts/completions bash $(BIN) >"$$comp/k3"
+for t in $(TOOLS); do ln -sf k3 "$$comp/$$t"; done
+scripts/completions zsh $(BIN) >"$$zsh/_k3"
+for m in $(MAN); do d="$$share/man/man$${m##*.}"; install -d "$$d"; install -m 644 $$m "$$d"; done
+endef
+export INSTALL
+install: all
+	$(Q)sh -c "$$INSTALL"
+
+define UNINSTALL
+root="$(DESTDIR)$(PREFIX)"; share="$$root/share"; comp="$$share/bash-completion/completions"
+for t in $(TOOLS) k3-doctor; do rm -f "$$root/bin/$$t" "$$comp/$$t"; done
+rm -f "$$root/lib/libk3core.a" "$$root/lib/pkgconfig/k3.pc" "$$comp/k3" "$$share/zsh/site-functions/_k3"
+rm -rf "$$root/include/k3" "$$share/k3" "$$share/doc/k3"
+for m in $(notdir $(MAN)); do rm -f "$$share/man/man$${m##*.}/$$m"; done
+endef
+export UNINSTALL
 uninstall:
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(TOOLS)) $(DESTDIR)$(PREFIX)/lib/libk3core.a
-	rm -rf $(DESTDIR)$(PREFIX)/include/k3
-	for m in $(notdir $(MAN)); do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$m; done
+	$(Q)sh -c "$$UNINSTALL"
 
 clean:
 	rm -rf build bin

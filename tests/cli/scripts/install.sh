@@ -1,4 +1,5 @@
 # make install lays all out, the library is usable from there through pkg-config, uninstall leaves nothing
+# shellcheck disable=SC2046
 repo=$(realpath "$FIXTURES/../..") build=$(realpath "$(dirname "$(command -v mkckpt)")/../..") bin=$(dirname "$(command -v k3-decode)")
 command -v pkg-config >/dev/null || { echo "pkg-config is not installed"; exit 77; }
 unset MAKEFLAGS MAKELEVEL MFLAGS

@@ -4,21 +4,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Room for the rows of a pass; another plan may have longer ones. */
+static int make_room(struct engine *e, uint64_t tokens, k3_err *err)
+{
+    uint64_t picks = tokens * e->c->topk;
+    free(e->trace_row);
+    free(e->trace_picks);
+    free(e->trace_hits);
+    e->trace_row = calloc(tokens, sizeof *e->trace_row);
+    e->trace_picks = calloc(picks, sizeof *e->trace_picks);
+    e->trace_hits = calloc(picks, sizeof *e->trace_hits);
+    if (!e->trace_row || !e->trace_picks || !e->trace_hits)
+        return k3_fail(err, K3_ESYS, "out of memory for the trace");
+    return 0;
+}
+
 int record_open(struct engine *e, k3_err *err)
 {
     const k3_config *c = e->c;
     const struct plan *p = e->plan;
-    if (!e->o->trace || e->trace)
-        return 0;
+    int status = e->o->trace ? make_room(e, p->tokens, err) : 0;
+    if (!e->o->trace || e->trace || status)
+        return status;
     k3_trace_header h = {.shape = {.layers = (int)c->layers, .first = (int)c->first_moe, .experts = (int)c->experts, .topk = (int)c->topk},
                          .expert_bytes = k3_expert_bytes(c), .fingerprint = k3_index_fingerprint(e->index), .weights = true,
                          .residency = true, .policy = p->stream.policy, .slots = p->stream.expert_slots};
     snprintf(h.source, sizeof h.source, "k3-decode %s", K3_VERSION);
-    e->trace_row = calloc(p->tokens, sizeof *e->trace_row);
-    e->trace_picks = calloc(p->tokens * c->topk, sizeof *e->trace_picks);
-    e->trace_hits = calloc(p->tokens * c->topk, sizeof *e->trace_hits);
-    if (!e->trace_row || !e->trace_picks || !e->trace_hits)
-        return k3_fail(err, K3_ESYS, "out of memory for the trace");
     return k3_trace_create(&e->trace, e->o->trace, &h, false, err);
 }
 

@@ -150,7 +150,7 @@ void k3_file_abort(k3_file **file)
 int k3_read_file(const char *path, uint64_t max, char **data, size_t *size, k3_err *err)
 {
     struct stat st;
-    int status = 0, fd = open(path, O_RDONLY | O_CLOEXEC);
+    int status = 0, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would wait for a writer */
     *data = NULL;
     if (fd < 0)
         return k3_fail_errno(err, path, "cannot open");

@@ -137,6 +137,18 @@ Test(base_file, the_stream_seeks_and_reads)
     free(c);
 }
 
+/* Opening a FIFO waits for its writer, before its kind can be seen. */
+Test(base_file, a_fifo_is_refused_without_waiting, .timeout = 60)
+{
+    char *data;
+    size_t size;
+    k3_err err = {0};
+    cr_assert_eq(mkfifo(at("fifo"), 0666), 0);
+    cr_expect_eq(k3_read_file(at("fifo"), 100, &data, &size, &err), K3_ESYS);
+    cr_expect_null(data);
+    cr_expect(strstr(err.text, "fifo: not a regular file") != NULL, "%s", err.text);
+}
+
 /* A temporary beside "" could be made, so that the missing name shows only when all the work is done. */
 Test(base_file, an_empty_name_is_refused_at_once)
 {

@@ -252,7 +252,7 @@ static int open_it(k3_state_file *f, k3_err *err)
     struct stat st;
     if (!f->path || !f->buf || !f->hash)
         return k3_fail(err, K3_ESYS, "out of memory");
-    if ((f->fd = open(f->path, O_RDONLY | O_CLOEXEC)) < 0)
+    if ((f->fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
         return k3_fail_errno(err, f->path, "cannot open");
     if (fstat(f->fd, &st))
         return k3_fail_errno(err, f->path, "cannot stat");

@@ -440,3 +440,13 @@ Test(state_file, failed_save)
     cr_expect_eq(file, NULL);
     target_close(&t); /* still loads, with its ids, and the folder is empty after it */
 }
+
+/* Opening a FIFO waits for its writer, before its kind can be seen. */
+Test(state_file, a_fifo_is_refused_without_waiting, .init = make_dir, .fini = remove_dir, .timeout = 60)
+{
+    k3_state_file *file;
+    k3_err err = {0};
+    cr_assert_eq(mkfifo(path, 0666), 0);
+    cr_expect_eq(k3_state_open(&file, path, &err), K3_ESYS);
+    cr_expect(strstr(err.text, "not a regular file") != NULL, "%s", err.text);
+}

@@ -100,6 +100,8 @@ void engine_totals(const struct engine *e, struct totals *t)
     if (!e->source)
         return;
     const k3_traffic *r = &e->source->base.traffic;
+    t->unused_bytes += streamer_unused(e->source);
+    pthread_mutex_lock(&e->source->lock); /* readers may be running ahead */
     t->traffic.trunk_bytes += r->trunk_bytes;
     t->traffic.head_bytes += r->head_bytes;
     t->traffic.expert_bytes += r->expert_bytes;
@@ -108,11 +110,11 @@ void engine_totals(const struct engine *e, struct totals *t)
     t->traffic.hits += r->hits;
     t->traffic.misses += r->misses;
     t->traffic.passes += r->passes;
-    t->unused_bytes += streamer_unused(e->source);
     t->evictions += e->source->evictions;
     t->wait_trunk += e->source->wait_trunk;
     t->wait_experts += e->source->wait_experts;
     t->busy += e->source->busy;
+    pthread_mutex_unlock(&e->source->lock);
 }
 
 /* ---- lines: read, admitted, finished ---- */

@@ -1,0 +1,52 @@
+# a download survives cut connections and goes on after an interruption; a wrong size, a refusal and a missing file are named
+command -v python3 >/dev/null && command -v curl >/dev/null || { echo "python3 and curl are needed"; exit 77; }
+server=$FIXTURES/../tools/shard-server
+export K3_RETRY_SECONDS=0
+unset HF_TOKEN K3_BASE_URL K3_REVISION
+get() { bash "$FIXTURES/../../scripts/download-model.sh" "$@" 2>err; echo "exit $?"; sed 's/has [0-9]* bytes\|cut at [0-9]* bytes/&/; s/[0-9]* free/N free/' err | LC_ALL=C sort; }
+python3 "$server" "$TINY/model" log >port &
+pid=$!
+trap 'kill $pid' EXIT
+for _ in $(seq 100); do [ -s port ] && break; sleep 0.1; done
+base=http://127.0.0.1:$(cat port)
+(cd "$TINY/model" && stat -c '%n %s' ./*.safetensors | sed 's,^\./,,') >sizes
+echo "whole:"
+get --base-url "$base/ok" --sizes sizes "a b"
+diff -r -x k3.index "$TINY/model" "a b"
+echo "again, nothing is asked for but what is not there:"
+: >log; get --base-url "$base/ok" --sizes sizes "a b" | tail -n 1; grep -c . log
+echo "cut four times a file:"
+: >log; get --base-url "$base/cut" --sizes sizes cut | grep -v 'cut at'
+diff -r "$TINY/model" cut && grep -c 'safetensors bytes=' log
+echo "given up, then gone on with:"
+get --base-url "$base/cut2" --sizes sizes --retries 1 again >first; ls again | grep -c part; cat first | grep -e exit -e complete
+get --base-url "$base/ok" --sizes sizes again | head -n 1
+diff -r "$TINY/model" again
+echo "a file of another size is fetched again:"
+head -c 100 "$TINY/model/model-00003-of-000015.safetensors" >again/model-00003-of-000015.safetensors
+get --base-url "$base/ok" --sizes sizes again
+cmp "$TINY/model/model-00003-of-000015.safetensors" again/model-00003-of-000015.safetensors
+echo "short:"
+get --base-url "$base/short" --sizes sizes --jobs 1 short
+ls short | grep -c part
+echo "refused:"
+get --base-url "$base/token" --sizes sizes refused
+HF_TOKEN=wrong get --base-url "$base/token" --sizes sizes refused
+grep -c wrong err
+echo "with the token:"
+HF_TOKEN=secret get --base-url "$base/token" --sizes sizes token | head -n 1
+grep -c secret err
+echo "not there:"
+(cat sizes; echo "model-99.safetensors 7") >more
+get --base-url "$base/ok" --sizes more "a b"
+echo "no space:"
+echo "huge.safetensors 900000000000000" >huge
+get --base-url "$base/ok" --sizes huge none | sed 's/none: [0-9]* /none: N /'
+echo "misuse:"
+get --sizes sizes x
+get --base-url "$base/{revision}" --sizes sizes x
+get --repo a/b --sizes sizes x
+get --base-url "$base/ok" x
+get --base-url "$base/ok" --sizes sizes
+echo "../x 5" >evil
+get --base-url "$base/ok" --sizes evil x

@@ -37,7 +37,7 @@ echo "with the token:"
 HF_TOKEN=secret get --base-url "$base/token" --sizes sizes token | head -n 1
 grep -c secret err
 echo "not there:"
-(cat sizes; echo "model-99.safetensors 7") >more
+(cat sizes; echo "model-99.safetensors 7") >"more"
 get --base-url "$base/ok" --sizes more "a b"
 echo "no space:"
 echo "huge.safetensors 900000000000000" >huge

@@ -24,6 +24,7 @@ struct options {
     uint64_t memory;             /* bytes, 0: see the two below, or all that is free */
     int64_t trunk_bytes, cache_bytes; /* given sizes, -1: the planner's choice */
     int spill;                   /* KDA state in scratch: 1 yes, 0 no, -1 the planner's choice */
+    bool spill_given;            /* by --spill, which neither --memory nor a preset takes back */
     int policy;                  /* K3_POLICY_* */
     bool direct, huge;
     uint64_t slow_us;            /* delay of every read, for tests */

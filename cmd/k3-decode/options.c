@@ -242,7 +242,7 @@ static int take_how(struct options *o, int id, const char *value, k3_err *err)
         return k3_num_u64(value, "--context", 1, 1 << 30, &o->context, err);
     case O_MEMORY:
         o->trunk_bytes = o->cache_bytes = -1;
-        o->spill = -1;
+        o->spill = o->spill_given ? o->spill : -1;
         return size_within(value, "--memory", 1, UINT64_MAX, "what can be had", &o->memory, err);
     case O_PRESET:
         return preset(o, value, err);
@@ -269,6 +269,7 @@ static int take_how(struct options *o, int id, const char *value, k3_err *err)
     case O_SPILL:
         status = on_off(value, "--spill", &on, err);
         o->spill = on;
+        o->spill_given = true;
         return status;
     case O_SCRATCH:
         o->scratch = value;
@@ -298,7 +299,8 @@ bool options_preset(struct options *o, const char *name)
     o->trunk_bytes = automatic ? -1 : (int64_t)(p->trunk_gb * 1e9);
     o->cache_bytes = automatic ? -1 : (int64_t)(p->cache_gb * 1e9);
     o->memory = ultra ? ULTRA_BYTES : UINT64_MAX; /* all that is free bounds the others */
-    o->spill = ultra ? 1 : -1;
+    if (!o->spill_given)
+        o->spill = ultra ? 1 : -1;
     return true;
 }
 

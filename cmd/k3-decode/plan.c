@@ -420,14 +420,15 @@ int plan_make(struct plan *p, const struct plan_input *in, const struct machine 
     p->stream = (struct stream_plan){.layers = o->layers, .policy = o->policy, .direct = o->direct, .huge = o->huge,
                                      .slow_us = (uint32_t)o->slow_us};
     uint64_t most = m->limit - m->limit / 10, free_choice = o->memory ? o->memory : default_bytes;
-    /* A size asked for may take all that is free; what we choose leaves a tenth. Sizes
-     * given outright without --memory may go beyond what we would choose. */
+    /* What was asked for may take all that is free; what we choose leaves a tenth. */
     if (o->memory && o->memory != UINT64_MAX)
         p->budget = min64(o->memory, m->limit);
     else
-        p->budget = given ? most : min64(free_choice, most);
-    if (!find_start(p, in, &s))
+        p->budget = given ? m->limit : min64(free_choice, most);
+    if (!find_start(p, in, &s)) {
+        predict(p, in, m, &s);
         return refuse(p, in, m, err);
+    }
     grow(p, in, &s);
     uint64_t room = min64(p->budget, free_choice);
     split(p, in, m, &s, room > p->total ? room - p->total : 0);

@@ -39,9 +39,9 @@ static void print_table(const struct plan *p, const struct plan_input *in, const
         if (p->item[i].bytes)
             line(p->item[i].name, p->item[i].bytes, "");
     printf("choices: %" PRIu32 " tiles of %s, %" PRIu32 " readers, %" PRIu32 " expert slots (%s), passes of %" PRIu64
-           " tokens of %" PRIu64 " sequence%s, %" PRIu64 " positions, %d thread%s\n",
+           " token%s of %" PRIu64 " sequence%s, %" PRIu64 " positions, %d thread%s\n",
            s->ring, k3_fmt_bytes(a, s->tile_bytes), s->depth, s->expert_slots, k3_policy_name(s->policy), p->tokens,
-           p->sequences, p->sequences == 1 ? "" : "s", p->positions, in->o->threads, in->o->threads == 1 ? "" : "s");
+           p->tokens == 1 ? "" : "s", p->sequences, p->sequences == 1 ? "" : "s", p->positions, in->o->threads, in->o->threads == 1 ? "" : "s");
     printf("a decode step reads %s\n", k3_fmt_bytes(a, p->trunk + p->head + p->experts + p->embedding));
     line("trunk", p->trunk, "");
     line("head", p->head, "");

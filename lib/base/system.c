@@ -68,6 +68,20 @@ static bool first_of_core(int cpu, const cpu_set_t *mask)
     return first;
 }
 
+/* "7:memory,hugetlb:/a" gives "/a" if the controller is among them, as does "0::/a" (v2); else NULL. */
+static char *group_of(char *line, const char *controller, bool *v2)
+{
+    char *list = strchr(line, ':'), *group = list ? strchr(++list, ':') : NULL, *save;
+    if (!group)
+        return NULL;
+    *group++ = 0;
+    *v2 = !*list && !strncmp(line, "0:", 2);
+    for (char *name = strtok_r(list, ",", &save); name; name = strtok_r(NULL, ",", &save))
+        if (!strcmp(name, controller))
+            return group;
+    return *v2 ? group : NULL;
+}
+
 /* Whole CPUs that the cgroup's quota allows, or a large number. */
 static int quota_cpus(void)
 {
@@ -75,22 +89,22 @@ static int quota_cpus(void)
     FILE *f = fopen("/proc/self/cgroup", "re");
     int least = 1 << 20;
     while (f && fgets(line, sizeof line, f)) {
+        bool v2;
         line[strcspn(line, "\n")] = 0;
-        char *dir = strrchr(line, ':');
+        char *dir = group_of(line, "cpu", &v2);
         if (!dir)
             continue;
-        dir++;
         /* From the process's own group up to the root. */
         for (;;) {
             long quota = -1, period = -1;
-            if (!strncmp(line, "0::", 3)) {
+            if (v2) {
                 snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", dir);
                 FILE *g = fopen(path, "re");
                 if (g && fscanf(g, "%ld %ld", &quota, &period) != 2)
                     quota = -1;
                 if (g)
                     fclose(g);
-            } else if (strstr(line, ":cpu,") || strstr(line, ",cpu:") || strstr(line, ":cpu:")) {
+            } else {
                 snprintf(path, sizeof path, "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", dir);
                 quota = read_long(path);
                 snprintf(path, sizeof path, "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", dir);
@@ -186,12 +200,11 @@ uint64_t k3_memory_limit(void)
     char line[4096];
     FILE *f = fopen("/proc/self/cgroup", "re");
     while (f && fgets(line, sizeof line, f)) {
+        bool v2;
         line[strcspn(line, "\n")] = 0;
-        bool v2 = !strncmp(line, "0::", 3), v1 = strstr(line, ":memory:") != NULL || strstr(line, ",memory:") != NULL;
-        char *group = strrchr(line, ':');
-        if (!group || (!v2 && !v1))
+        char *group = group_of(line, "memory", &v2);
+        if (!group)
             continue;
-        group++;
         for (;;) {
             uint64_t room = headroom(v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory", !strcmp(group, "/") ? "" : group, v2);
             least = room < least ? room : least;

@@ -137,12 +137,15 @@ int batch_step(struct engine *e, struct sequence **active, size_t n, bool waitin
 {
     static struct pass pass; /* too large for the stack */
     struct totals before, after;
-    size_t proposed = 0, brought = 0;
+    size_t proposed = 0, brought = 0, ids = 0;
+    bool prompts = false;
     double t0 = k3_now();
     engine_totals(e, &before);
     compose(e, active, n, &pass);
     for (size_t i = 0; i < n; i++)
-        proposed += pass.part[i].draft;
+        proposed += pass.part[i].draft, prompts = prompts || active[i]->fed < active[i]->prompt;
+    for (size_t i = 0; i < n; i++)
+        ids += active[i]->ids.n;
     int status = record_pass(e, pass.span, pass.of, n, err);
     if (!status)
         status = k3_forward(e->model, &e->source->base, pass.span, n, e->o->layers, more_to_come(e, &pass, waiting), e->row, err);
@@ -156,6 +159,11 @@ int batch_step(struct engine *e, struct sequence **active, size_t n, bool waitin
     }
     double seconds = k3_now() - t0;
     e->pass_s += seconds;
+    if (prompts)
+        e->prompt_s += seconds;
+    for (size_t i = 0; i < n && !prompts; i++)
+        e->step_ids += active[i]->ids.n;
+    e->step_ids -= prompts ? 0 : ids;
     engine_totals(e, &after);
     if (n == 1 && (proposed || pass.tokens == 1))
         drafts_learn(&e->drafts, proposed, proposed ? brought - 1 : 0, seconds, totals_bytes(&after) - totals_bytes(&before));

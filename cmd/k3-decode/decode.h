@@ -172,7 +172,10 @@ struct engine {
     struct sequence **seq;   /* [nseq] every line so far, in order */
     size_t nseq, next_out;   /* next_out: the first line not wholly written */
     struct totals before;    /* of sources already closed */
+    bool saved;              /* --save-state's file */
     double started, opened_s, pass_s;
+    double prompt_s;         /* of pass_s, in passes that fed prompts */
+    uint64_t step_ids;       /* ids that the other passes brought */
 };
 int engine_open(struct engine *e, struct options *o, k3_err *err);
 /* Every line of the input. */

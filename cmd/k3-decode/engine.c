@@ -136,6 +136,11 @@ static int read_lines(struct engine *e, struct queue *q, size_t most, k3_err *er
         k3_ids ids;
         if (q->bad || (q->bad = input_line(&q->in, wait, &ids, &got, &q->why)) || !got)
             return 0;
+        if (e->o->save_state && e->nseq) {
+            k3_ids_free(&ids);
+            q->bad = k3_fail(&q->why, K3_EUSAGE, "--save-state keeps the state of one line; a second one came");
+            return 0;
+        }
         int status = 0;
         struct sequence **seq = realloc(e->seq, (e->nseq + 1) * sizeof *seq), *s = seq ? calloc(1, sizeof *s) : NULL;
         e->seq = seq ? seq : e->seq;
@@ -203,6 +208,10 @@ static int admit(struct engine *e, struct queue *q, k3_err *err)
             struct demand d = waiting_demand(e, q);
             if (q->nactive)
                 return 0;
+            if (e->trace) /* a new plan empties the cache, which a trace cannot say */
+                return k3_fail(err, K3_EUSAGE, "line %" PRIu64 " needs %" PRIu64 " positions and %" PRIu64
+                               " were planned for; with --trace give --context %" PRIu64,
+                               s->line + 1, reach(e, s), e->plan->positions, reach(e, s));
             if ((status = prepare(e, &d, err)) || (status = record_open(e, err)))
                 return status;
             k3_model_hooks(e->model, &(k3_hooks){.arg = e, .layer = on_layer, .router = e->trace ? on_router : NULL});
@@ -234,7 +243,7 @@ static int retire(struct engine *e, struct queue *q, k3_err *err)
             continue;
         }
         if (e->o->save_state && !status)
-            status = resume_save(e, s, err);
+            e->saved = !(status = resume_save(e, s, err));
         k3_state_traffic(s->state, &r, &w);
         e->before.scratch_read += r;
         e->before.scratch_written += w;
@@ -264,6 +273,8 @@ int engine_run(struct engine *e, k3_err *err)
         if (!status)
             status = retire(e, q, err);
     }
+    if (!status && !q->bad && e->o->save_state && !e->saved && !k3_interrupted)
+        status = k3_fail(err, K3_EDATA, "%s: not written: no line had ids to feed", e->o->save_state);
     if (!status && q->bad)
         *err = q->why;
     status = status ? status : q->bad;

@@ -7,8 +7,7 @@
 
 /* The lines of input added up. */
 struct sums {
-    uint64_t prompt, out, steps; /* steps: ids after the first of each line */
-    double prompt_s, gen_s;
+    uint64_t prompt, out;
 };
 
 /* Seconds until its first id, or until its end if it has none. */
@@ -23,6 +22,17 @@ static double latest(const struct sequence *s)
     return s->ended > 0 ? s->ended : k3_now();
 }
 
+static double ratio(double a, double b)
+{
+    return b > 0 ? a / b : 0;
+}
+
+/* Seconds for each id of the passes that fed no prompt. */
+static double per_token(const struct engine *e)
+{
+    return ratio(e->pass_s - e->prompt_s, (double)e->step_ids);
+}
+
 static struct sums add_up(const struct engine *e)
 {
     struct sums t = {0};
@@ -31,16 +41,8 @@ static struct sums add_up(const struct engine *e)
         uint64_t out = s->ids.n - s->prompt;
         t.prompt += s->prompt;
         t.out += out;
-        t.steps += out ? out - 1 : 0;
-        t.prompt_s += prompt_seconds(s);
-        t.gen_s += out ? latest(s) - s->first_id : 0;
     }
     return t;
-}
-
-static double ratio(double a, double b)
-{
-    return b > 0 ? a / b : 0;
 }
 
 void report_pass(const struct engine *e, size_t sequences, size_t tokens, const struct totals *before, double seconds)
@@ -67,7 +69,7 @@ void report_short(const struct engine *e, int status)
     const k3_traffic *r = &t.traffic;
     k3_note("%s%" PRIu64 " ids from a prompt of %" PRIu64 " (%zu line%s): ready in %.2f s, prompt %.2f s, then %.3f s a token; %s, %d thread%s",
             status && status != K3_EPIPE ? "failed after " : k3_interrupted ? "interrupted after " : "", s.out, s.prompt,
-            e->nseq, e->nseq == 1 ? "" : "s", e->opened_s, s.prompt_s, ratio(s.gen_s, (double)s.steps), e->kernels->name,
+            e->nseq, e->nseq == 1 ? "" : "s", e->opened_s, e->prompt_s, per_token(e), e->kernels->name,
             e->o->threads, e->o->threads == 1 ? "" : "s");
     k3_note("read trunk %s, head %s, experts %s, embedding %s in %" PRIu64 " passes; experts: %" PRIu64 " requests, %" PRIu64
             " hits, %" PRIu64 " misses, %" PRIu64 " evictions",
@@ -114,11 +116,11 @@ static json_t *traffic_json(const struct totals *t)
                      (json_int_t)r->hits, "expert_misses", (json_int_t)r->misses, "expert_evictions", (json_int_t)t->evictions);
 }
 
-static json_t *time_json(const struct engine *e, const struct sums *s, const struct totals *t)
+static json_t *time_json(const struct engine *e, const struct totals *t)
 {
     double wall = k3_now() - e->started;
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "wall", wall, "ready", e->opened_s, "prompt", s->prompt_s,
-                     "per_token", ratio(s->gen_s, (double)s->steps), "waiting_for_trunk", t->wait_trunk, "waiting_for_experts",
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "wall", wall, "ready", e->opened_s, "prompt", e->prompt_s,
+                     "per_token", per_token(e), "waiting_for_trunk", t->wait_trunk, "waiting_for_experts",
                      t->wait_experts, "computing", e->pass_s - t->wait_trunk - t->wait_experts, "idle", wall - e->pass_s,
                      "disk_busy", t->busy);
 }
@@ -154,7 +156,7 @@ int report_write(const struct engine *e, k3_file **file, int status, const k3_er
                              k3_fingerprint_text(print, k3_index_fingerprint(e->index)), "isa", e->kernels->name, "threads",
                              e->o->threads, "layers", (json_int_t)e->o->layers, "prompt_tokens", (json_int_t)s.prompt,
                              "generated_tokens", (json_int_t)s.out, "peak_rss_bytes", (json_int_t)k3_peak_rss(), "sequences",
-                             sequences_json(e), "read", traffic_json(&t), "seconds", time_json(e, &s, &t), "plan", plan_json(e), "drafts", drafts_json(&e->drafts),
+                             sequences_json(e), "read", traffic_json(&t), "seconds", time_json(e, &t), "plan", plan_json(e), "drafts", drafts_json(&e->drafts),
                              "status", status == K3_EPIPE ? 0 : status, "error", error);
     FILE *to = k3_file_stream(*file);
     int bad = !root || json_dumpf(root, to, JSON_INDENT(1)) || fputc('\n', to) == EOF;

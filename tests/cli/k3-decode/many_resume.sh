@@ -37,3 +37,5 @@ echo 1 | k3-decode -q --load-state missing; echo "exit $?"
 cp s old; mkdir locked; cp s locked/s; chmod 555 locked
 echo 1 | k3-decode -q --gen 1 --save-state /dev/full > /dev/null; echo "exit $?"
 cmp old s && echo "kept"
+printf '1 2\n3\n' | k3-decode -q --gen 2 --save-state one; echo "exit $?"
+rm one; echo | k3-decode -q --gen 2 --save-state one; echo "exit $?, $(ls one 2>&1)"

@@ -15,6 +15,9 @@ for policy in lru layers lfu; do
     echo "$policy agrees"
 done
 echo 1 2 3 | k3-decode -q --gen 2 --trace - | k3-trace info - | sed -n 's/^positions *//p'
-# A later line that is longer is planned for anew, with longer passes.
-{ echo 1 2; seq -s ' ' 1 200; } | k3-decode -q --gen 2 --batch 1 --trace t.k3t
+# A later line that is longer would be planned for anew, with an empty cache: that is
+# refused while a trace is written, unless it was planned for.
+rm t.k3t; { echo 1 2; seq -s ' ' 1 200; } | k3-decode -q --gen 2 --batch 1 --trace t.k3t > /dev/null; echo "exit $?, $(ls t.k3t 2> /dev/null)"
+{ echo 1 2; seq -s ' ' 1 200; } | k3-decode -q --gen 2 --batch 1 --context 202 --trace t.k3t
 k3-trace info t.k3t | sed -n 's/^\(steps\|positions\) *//p'
+k3-trace verify t.k3t > /dev/null && echo "verified"

@@ -150,14 +150,15 @@ int report_write(const struct engine *e, k3_file **file, int status, const k3_er
     struct totals t;
     char print[K3_FINGERPRINT_TEXT];
     const char *error = status && status != K3_EPIPE ? why->text : k3_interrupted ? "interrupted" : NULL;
+    int shown = k3_interrupted ? 128 + k3_interrupted : status == K3_EPIPE ? 0 : status; /* as a shell has it */
     engine_totals(e, &t);
     json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:i, s:s?}", "version",
                              K3_VERSION, "model", e->o->model, "fingerprint",
                              k3_fingerprint_text(print, k3_index_fingerprint(e->index)), "isa", e->kernels->name, "threads",
                              e->o->threads, "layers", (json_int_t)e->o->layers, "prompt_tokens", (json_int_t)s.prompt,
                              "generated_tokens", (json_int_t)s.out, "peak_rss_bytes", (json_int_t)k3_peak_rss(), "sequences",
-                             sequences_json(e), "read", traffic_json(&t), "seconds", time_json(e, &t), "plan", plan_json(e), "drafts", drafts_json(&e->drafts),
-                             "status", status == K3_EPIPE ? 0 : status, "error", error);
+                             sequences_json(e), "read", traffic_json(&t), "seconds", time_json(e, &t), "plan", plan_json(e), "drafts",
+                             drafts_json(&e->drafts), "status", shown, "error", error);
     FILE *to = k3_file_stream(*file);
     int bad = !root || json_dumpf(root, to, JSON_INDENT(1)) || fputc('\n', to) == EOF;
     json_decref(root);

@@ -332,18 +332,21 @@ static int fill(const struct build *b, k3_index *ix, k3_err *err)
     return index_attach(ix, b->dir, err);
 }
 
-int k3_a_log_check(const k3_index *ix, int layer, const float *stored, uint64_t count, k3_err *err)
+int k3_a_log_check(const k3_index *ix, int layer, const void *stored, uint64_t count, k3_err *err)
 {
     char name[K3_NAME_MAX];
     k3_extent at;
-    for (uint64_t i = ix->config.kda_heads; i < count; i++)
-        if (stored[i] != 0) {
+    for (uint64_t i = ix->config.kda_heads; i < count; i++) {
+        float value;
+        memcpy(&value, (const char *)stored + 4 * i, sizeof value); /* a shard's data may lie at any address */
+        if (value != 0) {
             k3_index_tensor(ix, layer, K3_T_A_LOG, &at);
             return k3_fail_at(err, K3_EDATA, k3_index_shard_name(ix, at.shard), k3_tensor_name(name, layer, K3_T_A_LOG),
                               (int64_t)(at.offset + i * 4),
                               "entry %" PRIu64 " is %g, but only the first %" PRIu64 " are heads and the rest must be 0", i,
-                              (double)stored[i], ix->config.kda_heads);
+                              (double)value, ix->config.kda_heads);
         }
+    }
     return 0;
 }
 

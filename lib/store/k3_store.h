@@ -68,9 +68,9 @@ uint64_t k3_index_stored_bytes(const k3_index *ix, int layer, k3_tensor_id id);
  * The layer must be a MoE layer and the expert below the config's count. */
 bool k3_index_expert(const k3_index *ix, int layer, uint64_t expert, k3_extent part[K3_PARTS]);
 
-/* K3_EDATA unless stored[kda_heads .. count) is all zero: which channels the
+/* K3_EDATA unless entries kda_heads .. count of `stored`, float32 at any address, are all zero: which channels the
  * released 128 entries mean is only unambiguous when the tail is padding. */
-int k3_a_log_check(const k3_index *ix, int layer, const float *stored, uint64_t count, k3_err *err);
+int k3_a_log_check(const k3_index *ix, int layer, const void *stored, uint64_t count, k3_err *err);
 
 uint32_t k3_index_shards(const k3_index *ix);
 const char *k3_index_shard_name(const k3_index *ix, uint32_t shard); /* file name without folder */

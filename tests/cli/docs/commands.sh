@@ -28,6 +28,7 @@ for page in "$repo"/docs/*.md; do
     mkdir -p "$name/tests/fixtures/tiny" "$name/build/tests"
     cp -r "$TINY/model" "$name/tests/fixtures/tiny/model"
     rm -f "$name/tests/fixtures/tiny/model/k3.index"
+    ln -s ../tests/fixtures/tiny/model "$name/build/demo"
     for d in scripts examples docs; do ln -s "$repo/$d" "$name/$d"; done
     ln -s "$repo/tests/cli" "$name/tests/cli" && ln -s "$build/tests/tools" "$name/build/tests/tools" && ln -s "$bin" "$name/bin"
     blocks "$page" run >commands

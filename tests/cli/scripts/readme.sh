@@ -1,7 +1,7 @@
 # What the README shows is what the programs print: every command of its console blocks, in one shell, with its output.
 readme=$FIXTURES/../../README.md
-mkdir -p tests/fixtures/tiny && cp -r "$TINY/model" tests/fixtures/tiny/model && rm -f tests/fixtures/tiny/model/k3.index
-k3-index -q tests/fixtures/tiny/model
+mkdir build && cp -r "$TINY/model" build/demo && rm -f build/demo/k3.index
+k3-index -q build/demo
 awk '/^```console$/ {inside = 1; next} /^```$/ {inside = 0} inside' "$readme" >want
 grep -c '^\$ ' want
 : >script

@@ -36,18 +36,18 @@ holds big short 0 --threads 2 --context 200 --memory "$floor"
 holds big long 0 --threads 2 --context 200 --memory "$floor"
 for m in 20M 40M 60M; do holds big short 40 --memory $m; holds big long 45 --memory $m; done
 for o in "" --huge=off --direct=off --threads=16 --io-depth=64 --ring=3 --tile=1Mi --tile=64Ki --spill=off --logits=l.npy --cache-policy=lru; do
-    holds big long 65 --memory 130M $o
+    holds big long 50 --memory 130M $o
 done
 # Three ids cannot fill a cache of experts: less is asked of the short prompt.
-for m in 100M 160M; do holds big short 40 --memory $m; holds big long 75 --memory $m; done
+for m in 100M 160M; do holds big short 40 --memory $m; holds big long 50 --memory $m; done
 holds big long 0 --memory 1G
 holds big long 0 --trunk-gb 60M --cache-gb 20M
 holds big long 0 --trunk-gb 0 --cache-gb 0
 k3-pack -q big --tile 2Mi
 holds big short 40 --memory 100M
-holds big long 65 --memory 160M
+holds big long 50 --memory 160M
 k3-pack -q big -o small.trunk --tile 16Ki
-holds big long 65 --memory 100M --trunk small.trunk
+holds big long 50 --memory 100M --trunk small.trunk
 holds big long 0 --trunk-gb 10 --cache-gb 10
 (cat short long; seq -s' ' 200 230; seq -s' ' 300 360; echo 5) >many
 for m in 40M 100M 160M; do holds big many 45 --memory $m; done

@@ -97,6 +97,22 @@ bench: all helpers
 asan:
 	$(Q)$(MAKE) --no-print-directory BUILD=build/asan BIN=build/asan/bin SAN=address,undefined CFLAGS='-O1 -g' test
 
+# ThreadSanitizer: the programs on small models, and the unit tests with threads under a stand-in for Criterion.
+TSAN_UNIT := base_pool faults model_fixture model_reference state_file store_sums trunk_file trunk_pack
+TSAN_OBJ  := $(TSAN_UNIT:%=$(BUILD)/tests/tsan/unit_%.o) $(BUILD)/tests/tsan/unit.o
+$(BUILD)/tests/tsan/unit_%.o: tests/unit/%.c Makefile
+	$(call SAY,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(K3_CFLAGS) $(CFLAGS) -Itests/tsan -MMD -MP -c $< -o $@
+$(BUILD)/tests/tsan/unit.o: K3_CFLAGS += -Itests/tsan
+$(BUILD)/tests/tsan/unit: $(TSAN_OBJ) $(LIB)
+	$(call SAY,LD,$@)
+	$(Q)$(CC) -pthread $(LDFLAGS) $^ $(LDLIBS) -o $@
+tsan-tests: all helpers $(BUILD)/tests/tsan/unit
+	@tests/tsan/run $(BUILD) $(BIN)
+tsan:
+	$(Q)$(MAKE) --no-print-directory CC=clang BUILD=build/tsan BIN=build/tsan/bin SAN=thread CFLAGS='-O1 -g' tsan-tests
+
 # libFuzzer on each tests/fuzz/*.c for FUZZ_SECONDS; new inputs are kept in build/fuzz/NAME.new
 FUZZ_SECONDS ?= 60
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
@@ -155,10 +171,11 @@ help:
 	@echo 'bench      kernel and streaming benchmarks with ratios to the limits of this machine'
 	@echo 'fuzz       libFuzzer on every reader of files, FUZZ_SECONDS=60 each (needs clang)'
 	@echo 'asan       the tests under AddressSanitizer and UBSan'
+	@echo 'tsan       programs and threaded unit tests under ThreadSanitizer (needs clang and libomp)'
 	@echo 'install    to DESTDIR/PREFIX (default /usr/local); uninstall removes it'
 	@echo 'format     clang-format over the tree'
 	@echo 'clean      remove build/ and bin/'
 
-.PHONY: all helpers demo test bench fuzz asan format install uninstall clean help
+.PHONY: all helpers demo test bench fuzz asan tsan tsan-tests format install uninstall clean help
 .DELETE_ON_ERROR:
--include $(LIB_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(HELPERS:=.d) $(MKCKPT:.o=.d) $(foreach t,$(TOOLS),$(patsubst %.c,$(BUILD)/%.d,$(wildcard cmd/$(t)/*.c)))
+-include $(LIB_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(TSAN_OBJ:.o=.d) $(HELPERS:=.d) $(MKCKPT:.o=.d) $(foreach t,$(TOOLS),$(patsubst %.c,$(BUILD)/%.d,$(wildcard cmd/$(t)/*.c)))

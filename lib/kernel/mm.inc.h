@@ -48,16 +48,21 @@ typedef struct {
     size_t ldx;
 } tile_in;
 
-/* 32 columns from k: R x M multiply-adds of two vectors each. */
+/* 32 columns from k: R x M multiply-adds of two vectors each. The first token takes
+ * the rows as they are widened, so that one token needs few registers. */
 INLINE void tile_step(int type, int R, int M, const tile_in *in, size_t k, v16 acc[TILE_MAX][TILE_MAX])
 {
-    v16 a[TILE_MAX], b[TILE_MAX];
+    v16 a[TILE_MAX], b[TILE_MAX], x0 = v_load(in->x + k), x1 = v_load(in->x + k + 16);
     UNROLL
-    for (int i = 0; i < R; i++)
+    for (int i = 0; i < R; i++) {
         load_pair(type, in->w[i], in->s[i], k, &a[i], &b[i]);
+        acc[i][0] = v_fma(a[i], x0, acc[i][0]);
+        acc[i][0] = v_fma(b[i], x1, acc[i][0]);
+    }
     UNROLL
-    for (int j = 0; j < M; j++) {
-        v16 x0 = v_load(in->x + (size_t)j * in->ldx + k), x1 = v_load(in->x + (size_t)j * in->ldx + k + 16);
+    for (int j = 1; j < M; j++) {
+        x0 = v_load(in->x + (size_t)j * in->ldx + k);
+        x1 = v_load(in->x + (size_t)j * in->ldx + k + 16);
         UNROLL
         for (int i = 0; i < R; i++) {
             acc[i][j] = v_fma(a[i], x0, acc[i][j]);

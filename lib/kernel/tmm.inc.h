@@ -1,67 +1,113 @@
 /* Transposed products: every output is a chain down the rows of the matrix. */
 
-/* H vectors against V vectors of columns; the last one has `last` <= 16. */
-INLINE void chain(int type, int H, int V, size_t last, float *out, size_t ldo, const float *a, size_t lda,
-                  const void *m, size_t rows, size_t ldm)
+/* One vector against N rows, ldm elements apart: all columns in the order of memory, out in cache. */
+INLINE void chain_rows(int type, int N, float *out, const float *a, const uint8_t *m, size_t cols, size_t ldm)
 {
-    v16 acc[CHAIN_H][CHAIN_V > CHAIN_V1 ? CHAIN_V : CHAIN_V1];
-    UNROLL for (int h = 0; h < H; h++) UNROLL for (int v = 0; v < V; v++) acc[h][v] =
-        load_part(out + (size_t)h * ldo + 16 * v, v < V - 1 ? 16 : last);
-    for (size_t i = 0; i < rows; i++) {
-        v16 b[CHAIN_V > CHAIN_V1 ? CHAIN_V : CHAIN_V1];
-        UNROLL for (int v = 0; v < V; v++)
-        {
-            size_t at = i * ldm + 16 * (size_t)v;
-            bool part = v == V - 1 && last < 16;
-            if (type == BF16)
-                b[v] = part ? v_load_bf16_n((const uint16_t *)m + at, last) : v_load_bf16((const uint16_t *)m + at);
-            else
-                b[v] = part ? v_load_n((const float *)m + at, last) : v_load((const float *)m + at);
-        }
-        UNROLL for (int h = 0; h < H; h++)
-        {
-            v16 s = v_set1(a[(size_t)h * lda + i]);
-            UNROLL for (int v = 0; v < V; v++) acc[h][v] = v_fma(s, b[v], acc[h][v]);
-        }
+    const uint8_t *row[CHAIN_N];
+    v16 s[CHAIN_N];
+    size_t c = 0;
+    UNROLL
+    for (int i = 0; i < N; i++) {
+        row[i] = m + (size_t)i * weight_bytes(type, ldm);
+        s[i] = v_set1(a[i]);
     }
-    UNROLL for (int h = 0; h < H; h++) UNROLL for (int v = 0; v < V; v++)
-        store_part(out + (size_t)h * ldo + 16 * v, acc[h][v], v < V - 1 ? 16 : last);
+    for (; c + 32 <= cols; c += 32) {
+        v16 p = v_load(out + c), q = v_load(out + c + 16), x, y;
+        UNROLL
+        for (int i = 0; i < N; i++) {
+            UNROLL
+            for (size_t b = 0; b < weight_bytes(type, 32); b += 64)
+                __builtin_prefetch(row[i] + weight_bytes(type, (size_t)N * ldm + c) + b);
+            load_pair(type, row[i], NULL, c, &x, &y);
+            p = v_fma(s[i], x, p);
+            q = v_fma(s[i], y, q);
+        }
+        v_store(out + c, p);
+        v_store(out + c + 16, q);
+    }
+    for (; c < cols; c += 16) {
+        size_t n = cols - c < 16 ? cols - c : 16;
+        v16 p = load_part(out + c, n);
+        UNROLL
+        for (int i = 0; i < N; i++)
+            p = v_fma(s[i], load_some(type, row[i], c, n), p);
+        store_part(out + c, p, n);
+    }
 }
 
-/* All columns for H vectors, V vectors of columns at a time. */
-INLINE void chain_cols(int type, int H, int V, float *out, size_t ldo, const float *a, size_t lda, const void *m,
-                       size_t rows, size_t cols, size_t ldm)
+INLINE void chain(int type, float *out, const float *a, const void *m, size_t rows, size_t cols, size_t ldm)
 {
-    const size_t size = type == BF16 ? 2 : 4;
-    size_t c = 0;
-    for (; c + 16 * (size_t)V <= cols; c += 16 * (size_t)V)
-        chain(type, H, V, 16, out + c, ldo, a, lda, (const char *)m + c * size, rows, ldm);
-    for (; c < cols; c += 16)
-        chain(type, H, 1, cols - c < 16 ? cols - c : 16, out + c, ldo, a, lda, (const char *)m + c * size, rows, ldm);
+    const uint8_t *row = m;
+    size_t i = 0;
+    for (; i + CHAIN_N <= rows; i += CHAIN_N)
+        chain_rows(type, CHAIN_N, out, a + i, row + i * weight_bytes(type, ldm), cols, ldm);
+    for (; i < rows; i++)
+        chain_rows(type, 1, out, a + i, row + i * weight_bytes(type, ldm), cols, ldm);
 }
 
 static void tmm_bf16(float *out, const float *a, const uint16_t *m, size_t rows, size_t cols)
 {
     memset(out, 0, cols * sizeof *out);
-    chain_cols(BF16, 1, CHAIN_V1, out, cols, a, rows, m, rows, cols, cols);
+    chain(BF16, out, a, m, rows, cols, cols);
 }
 
 static void tmm_f32(float *out, const float *a, const float *m, size_t rows, size_t cols, size_t ldm)
 {
-    chain_cols(F32, 1, CHAIN_V1, out, cols, a, rows, m, rows, cols, ldm);
+    chain(F32, out, a, m, rows, cols, ldm);
 }
 
-/* Rows go in blocks that stay in cache while all H vectors use them. */
+/* CHAIN_H vectors against V vectors of columns, of which the last has `last` <= 16.
+ * Asks for vectors from..to of the same columns `ahead` rows further on. */
+INLINE void chain_tile(int V, size_t last, float *out, size_t ldo, const float *a, size_t lda, const float *m,
+                       size_t rows, size_t ldm, size_t ahead, size_t from, size_t to)
+{
+    v16 acc[CHAIN_H][CHAIN_V];
+    UNROLL
+    for (int h = 0; h < CHAIN_H; h++)
+        UNROLL
+        for (int v = 0; v < V; v++)
+            acc[h][v] = load_part(out + (size_t)h * ldo + 16 * v, v < V - 1 ? 16 : last);
+    for (size_t i = 0; i < rows; i++) {
+        v16 b[CHAIN_V];
+        for (size_t v = from; v < to; v++)
+            __builtin_prefetch(m + (i + ahead) * ldm + 16 * v);
+        UNROLL
+        for (int v = 0; v < V; v++)
+            b[v] = load_part(m + i * ldm + 16 * v, v < V - 1 ? 16 : last);
+        UNROLL
+        for (int h = 0; h < CHAIN_H; h++) {
+            v16 s = v_set1(a[(size_t)h * lda + i]);
+            UNROLL
+            for (int v = 0; v < V; v++)
+                acc[h][v] = v_fma(s, b[v], acc[h][v]);
+        }
+    }
+    UNROLL
+    for (int h = 0; h < CHAIN_H; h++)
+        UNROLL
+        for (int v = 0; v < V; v++)
+            store_part(out + (size_t)h * ldo + 16 * v, acc[h][v], v < V - 1 ? 16 : last);
+}
+
+/* A block of rows stays in cache while all vectors use it; meanwhile the next one is fetched, evenly. */
 static void tmm_f32_multi(float *out, size_t ldo, const float *a, size_t lda, size_t H, const float *m, size_t rows,
                           size_t cols, size_t ldm)
 {
-    const size_t block = 64;
+    const size_t block = 64, strip = 16 * CHAIN_V, groups = H / CHAIN_H;
     for (size_t i = 0; i < rows; i += block) {
-        size_t n = rows - i < block ? rows - i : block, h = 0;
-        for (; h + CHAIN_H <= H; h += CHAIN_H)
-            chain_cols(F32, CHAIN_H, CHAIN_V, out + h * ldo, ldo, a + h * lda + i, lda, m + i * ldm, n, cols, ldm);
-        for (; h < H; h++)
-            chain_cols(F32, 1, CHAIN_V1, out + h * ldo, ldo, a + h * lda + i, lda, m + i * ldm, n, cols, ldm);
+        const size_t n = rows - i < block ? rows - i : block;
+        for (size_t g = 0; g < groups; g++) {
+            const size_t h = g * CHAIN_H, from = CHAIN_V * g / groups, to = CHAIN_V * (g + 1) / groups;
+            size_t c = 0;
+            for (; c + strip <= cols; c += strip)
+                chain_tile(CHAIN_V, 16, out + h * ldo + c, ldo, a + h * lda + i, lda, m + i * ldm + c, n, ldm, block,
+                           from, to);
+            for (; c < cols; c += 16)
+                chain_tile(1, cols - c < 16 ? cols - c : 16, out + h * ldo + c, ldo, a + h * lda + i, lda,
+                           m + i * ldm + c, n, ldm, 0, 0, 0);
+        }
+        for (size_t h = groups * CHAIN_H; h < H; h++)
+            chain(F32, out + h * ldo, a + h * lda + i, m + i * ldm, n, cols, ldm);
     }
 }
 

@@ -13,7 +13,7 @@
  * and the sizes that suit its registers:
  *   TILE_R x TILE_T   rows x tokens of a tile for many tokens
  *   FEW_T, few_rows   up to FEW_T tokens a tile has them all and few_rows() rows; TILE_MAX bounds both
- *   CHAIN_H, CHAIN_V  vectors x columns / 16 of a tile of chains; CHAIN_V1 with one vector
+ *   CHAIN_H, CHAIN_V  vectors x columns / 16 of a tile of chains; CHAIN_N rows at once for one vector
  */
 #ifndef K3_V16_H
 #define K3_V16_H

@@ -80,19 +80,33 @@ static void decay(float *alpha, const float *z, const float *dt_bias, size_t n, 
     EACH2(alpha, z, dt_bias, n, v_exp(v_mul(low, v_sigmoid(v_mul(rate, v_add(a, b))))));
 }
 
+enum { TAPS = 8 }; /* at once; the sums of longer kernels wait in out */
+
+/* Taps k..k+n of m <= 16 channels, of which w is the first, one vector a tap. */
+INLINE void load_taps(v16 *tap, const float *w, size_t K, size_t k, size_t n, size_t m)
+{
+    float t[TAPS][16] = {{0}};
+    for (size_t l = 0; l < m; l++)
+        for (size_t i = 0; i < n; i++)
+            t[i][l] = w[l * K + k + i];
+    for (size_t i = 0; i < n; i++)
+        tap[i] = v_load(t[i]);
+}
+
 static void conv_silu(float *out, const float *in, const float *w, size_t C, size_t K, size_t T)
 {
     for (size_t c = 0; c < C; c += 16) {
-        size_t m = C - c < 16 ? C - c : 16;
-        for (size_t t = 0; t < T; t++) {
-            v16 sum = v_zero();
-            for (size_t k = 0; k < K; k++) {
-                float tap[16] = {0};
-                for (size_t l = 0; l < m; l++)
-                    tap[l] = w[(c + l) * K + k];
-                sum = v_fma(v_load(tap), load_part(in + (t + k) * C + c, m), sum);
+        const size_t m = C - c < 16 ? C - c : 16;
+        for (size_t k = 0; k < K; k += TAPS) {
+            const size_t n = K - k < TAPS ? K - k : TAPS;
+            v16 tap[TAPS];
+            load_taps(tap, w + c * K, K, k, n, m);
+            for (size_t t = 0; t < T; t++) {
+                v16 sum = k ? load_part(out + t * C + c, m) : v_zero();
+                for (size_t i = 0; i < n; i++)
+                    sum = v_fma(tap[i], load_part(in + (t + k + i) * C + c, m), sum);
+                store_part(out + t * C + c, k + n < K ? sum : v_mul(sum, v_sigmoid(sum)), m);
             }
-            store_part(out + t * C + c, v_mul(sum, v_sigmoid(sum)), m);
         }
     }
 }

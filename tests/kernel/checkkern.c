@@ -107,7 +107,7 @@ static void run_chains(test *t, const struct kernel *k)
 static void run_convs(test *t, const struct kernel *k)
 {
     for (size_t n = 1; n <= 130; n++)
-        run_case(t, k, n, n % 3 ? 4 : 1 + next(t) % 9, 1 + next(t) % 6);
+        run_case(t, k, n, n % 3 ? 4 : 1 + next(t) % 20, 1 + next(t) % 6);
     run_case(t, k, 12288, 4, 1);
     run_case(t, k, 300, 4, 33);
 }

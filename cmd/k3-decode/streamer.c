@@ -324,7 +324,7 @@ static int start_readers(struct streamer *s, k3_err *err)
 
 static int open_trunk(struct streamer *s, const char *path, k3_err *err)
 {
-    bool fallback;
+    bool fallback = false;
     int status = k3_trunk_open(&s->trunk, path, s->ix, err);
     if (status)
         return status;
@@ -332,6 +332,7 @@ static int open_trunk(struct streamer *s, const char *path, k3_err *err)
     status = k3_direct_open(&s->trunk_file, path, !s->plan.direct, &fallback, err);
     if (!status && fallback)
         k3_note("%s: no direct reads on this file system, using the page cache", path);
+    s->said_fallback = fallback; /* once is enough */
     return status;
 }
 

@@ -80,7 +80,7 @@ static int check_space(struct packer *p, k3_err *err)
     if (statvfs(p->part.path, &fs))
         return k3_fail_errno(err, p->part.path, "cannot ask for free space");
     uint64_t free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
-    if (free_bytes >= need)
+    if (free_bytes >= need || !fs.f_blocks) /* some keep no count: they have no blocks at all */
         return 0;
     return k3_fail(err, K3_ESYS, "%s: %s are needed, its file system has %s free; -o FILE packs to another place",
                    p->part.target, k3_fmt_bytes(a, need), k3_fmt_bytes(b, free_bytes));

@@ -6,6 +6,8 @@
 
 #include <jansson.h>
 
+enum { MAX_DEPTHS = 16 };
+
 typedef struct index_opts {
     const char *model;
     const char *index_file; /* NULL: MODEL/k3.index */
@@ -15,6 +17,8 @@ typedef struct index_opts {
     int threads;            /* 0: the verb's default */
     bool json, decode, write_sums;
     uint64_t read_size;     /* probe: bytes of a read, 0: an expert's */
+    uint32_t depths[MAX_DEPTHS]; /* probe: reads in flight */
+    int ndepths;
     double seconds;         /* probe: for each depth */
 } index_opts;
 

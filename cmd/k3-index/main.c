@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_MODEL = 1, OPT_INDEX, OPT_THREADS, OPT_JSON, OPT_DECODE, OPT_SIZES, OPT_WRITE_SUMS, OPT_SUMS, OPT_SIZE, OPT_SECONDS };
+enum { OPT_MODEL = 1, OPT_INDEX, OPT_THREADS, OPT_JSON, OPT_DECODE, OPT_SIZES, OPT_WRITE_SUMS, OPT_SUMS, OPT_SIZE, OPT_DEPTH, OPT_SECONDS };
 
 static const k3_opt table[] = {
     {"model", 'm', "MODEL", OPT_MODEL, "the checkpoint folder (default: $K3_MODEL)"},
@@ -16,6 +16,7 @@ static const k3_opt table[] = {
     {"write-sums", 0, NULL, OPT_WRITE_SUMS, "verify: write checksums that later reads are compared with"},
     {"sums", 0, "FILE", OPT_SUMS, "cat, verify: the file of checksums (default: MODEL/k3.sums)"},
     {"size", 0, "SIZE", OPT_SIZE, "probe: bytes of a read (default: an expert's)"},
+    {"depth", 0, "LIST", OPT_DEPTH, "probe: reads in flight, measured one after the other (default: 1,4,16)"},
     {"seconds", 0, "S", OPT_SECONDS, "probe: time for each depth (default: 1)"},
     K3_COMMON_OPTS,
     {0},
@@ -57,7 +58,7 @@ static const struct verb verbs[] = {
     {"check", index_check, BIT(OPT_INDEX) | BIT(OPT_JSON) | BIT(OPT_THREADS) | BIT(OPT_SIZES), NO_OPERAND},
     {"verify", index_verify, BIT(OPT_INDEX) | BIT(OPT_JSON) | BIT(OPT_THREADS) | BIT(OPT_WRITE_SUMS) | BIT(OPT_SUMS), NO_OPERAND},
     {"config", index_config, BIT(OPT_JSON), NO_OPERAND},
-    {"probe", index_probe, BIT(OPT_INDEX) | BIT(OPT_JSON) | BIT(OPT_SIZE) | BIT(OPT_SECONDS), OPTIONAL},
+    {"probe", index_probe, BIT(OPT_INDEX) | BIT(OPT_JSON) | BIT(OPT_SIZE) | BIT(OPT_DEPTH) | BIT(OPT_SECONDS), OPTIONAL},
 };
 
 static const struct verb *find_verb(const char *name)
@@ -122,6 +123,27 @@ static int run(k3_args *a, unsigned given, index_opts *o, k3_err *err)
     return verb->run(o, err);
 }
 
+/* --depth 1,4,16 */
+static int take_depths(const char *list, index_opts *o, k3_err *err)
+{
+    o->ndepths = 0;
+    for (const char *at = list;; at++) {
+        char text[24];
+        uint64_t depth;
+        size_t n = strcspn(at, ",");
+        snprintf(text, sizeof text, "%.*s", (int)(n < 23 ? n : 23), at);
+        int status = k3_num_u64(text, "--depth", 1, 256, &depth, err);
+        if (status)
+            return status;
+        if (o->ndepths == MAX_DEPTHS)
+            return k3_fail(err, K3_EUSAGE, "--depth %s: more than %d depths", list, MAX_DEPTHS);
+        o->depths[o->ndepths++] = (uint32_t)depth;
+        at += n;
+        if (!*at)
+            return 0;
+    }
+}
+
 static int take_option(int id, const char *value, index_opts *o, k3_err *err)
 {
     uint64_t n;
@@ -142,6 +164,9 @@ static int take_option(int id, const char *value, index_opts *o, k3_err *err)
     case OPT_SIZE:
         if (!(status = k3_num_size(value, "--size", 1, &o->read_size, err)) && (o->read_size < 4096 || o->read_size > 1 << 30))
             status = k3_fail(err, K3_EUSAGE, "--size %s: from 4Ki to 1Gi", value);
+        break;
+    case OPT_DEPTH:
+        status = take_depths(value, o, err);
         break;
     case OPT_SECONDS:
         status = k3_num_double(value, "--seconds", 0.01, 600, &o->seconds, err);
@@ -167,7 +192,7 @@ int main(int argc, char **argv)
 {
     k3_err err = {0};
     k3_args args = {.argc = argc, .argv = argv, .table = table};
-    index_opts o = {.seconds = 1};
+    index_opts o = {.seconds = 1, .depths = {1, 4, 16}, .ndepths = 3};
     unsigned given = 0;
     int id, status = 0;
     k3_prog_start("k3-index");

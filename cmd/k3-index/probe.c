@@ -9,8 +9,6 @@
 #include <sys/vfs.h>
 
 enum { RELEASED_EXPERT = 17547264 }; /* bytes */
-static const uint32_t depths[] = {1, 4, 16};
-enum { DEPTHS = sizeof depths / sizeof *depths };
 
 /* The file to read and the size of a read where they were not given. */
 static int choose(const index_opts *o, char *path, size_t room, uint64_t *size, k3_err *err)
@@ -55,11 +53,11 @@ static int look(const index_opts *o, const char *path, uint64_t *size, bool *hol
     return 0;
 }
 
-static int print_json(const char *path, uint64_t size, bool holes, const k3_probe *r, k3_err *err)
+static int print_json(const index_opts *o, const char *path, uint64_t size, bool holes, const k3_probe *r, k3_err *err)
 {
     json_t *list = json_array();
-    for (int i = 0; i < DEPTHS; i++)
-        json_array_append_new(list, json_pack("{s:I, s:I, s:I, s:f, s:f}", "depth", (json_int_t)depths[i], "reads", (json_int_t)r[i].reads,
+    for (int i = 0; i < o->ndepths; i++)
+        json_array_append_new(list, json_pack("{s:I, s:I, s:I, s:f, s:f}", "depth", (json_int_t)o->depths[i], "reads", (json_int_t)r[i].reads,
                                               "bytes", (json_int_t)r[i].bytes, "seconds", r[i].seconds, "rate",
                                               (double)r[i].bytes / r[i].seconds));
     return put_json(json_pack("{s:s%, s:I, s:b, s:b, s:o}", "file", path, strlen(path), "read_size", (json_int_t)size, "direct", (int)r[0].direct,
@@ -72,26 +70,26 @@ int index_probe(const index_opts *o, k3_err *err)
     char path[4096], text[24];
     uint64_t size = 0;
     bool holes = false, memory = false;
-    k3_probe r[DEPTHS];
+    k3_probe r[MAX_DEPTHS];
     int status = choose(o, path, sizeof path, &size, err);
     if (!status)
         status = look(o, path, &size, &holes, &memory, err);
-    for (int i = 0; i < DEPTHS && !status; i++) {
-        k3_progress(false, "depth %" PRIu32, depths[i]);
-        status = k3_probe_file(&r[i], path, size, depths[i], o->seconds, err);
+    for (int i = 0; i < o->ndepths && !status; i++) {
+        k3_progress(false, "depth %" PRIu32, o->depths[i]);
+        status = k3_probe_file(&r[i], path, size, o->depths[i], o->seconds, err);
         r[i].direct &= !memory; /* tmpfs takes O_DIRECT and has no device */
     }
     k3_progress_end();
     if (status)
         return status;
     if (o->json)
-        return print_json(path, size, holes, r, err);
+        return print_json(o, path, size, holes, r, err);
     put_text(path);
     printf(": random reads of %" PRIu64 " bytes, %s\n", size,
            r[0].direct ? "past the page cache" : "THROUGH THE PAGE CACHE: not the device's speed");
     if (holes)
         printf("the file is mostly holes: not the device's speed\n");
-    for (int i = 0; i < DEPTHS; i++)
-        printf("depth %2" PRIu32 "  %s/s\n", depths[i], k3_fmt_bytes(text, (uint64_t)((double)r[i].bytes / r[i].seconds)));
+    for (int i = 0; i < o->ndepths; i++)
+        printf("depth %2" PRIu32 "  %s/s\n", o->depths[i], k3_fmt_bytes(text, (uint64_t)((double)r[i].bytes / r[i].seconds)));
     return 0;
 }

@@ -88,15 +88,9 @@ done
 [ ! -t 2 ] || printf '\r\033[K' >&2
 
 # ---- the table ----
-machine() {
-    local cpu
-    cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
-    printf '%s, %d cores usable, %s of memory, Linux %s' "${cpu:-unknown CPU}" "$(nproc)" \
-        "$(awk '$1 == "MemTotal:" { printf "%.1f GB", $2 * 1024 / 1e9 }' /proc/meminfo)" "$(uname -r)"
-}
 table() {
     local i r status=0 same budget peak read_bytes requests hits times
-    printf '# %s\n# %s\n# %s, %s threads, %s; %d ids generated\n' "$command" "$(machine)" "$("$decode" -V)" \
+    printf '# %s\n# %s\n# %s, %s threads, %s; %d ids generated\n' "$command" "$("$here/machine.sh" "$model")" "$("$decode" -V)" \
         "$(value "$work/0.report" "" threads)" "$(value "$work/0.report" "" isa | tr -d '"')" "$gen"
     printf 'row\tbudget_bytes\tpeak_bytes\ts_per_token\tmin\tmax\tread_bytes\tpinned_bytes\texpert_slots\thit_percent\tsame_ids\tlimit\truns\n'
     for ((i = 0; i < ${#rows[@]}; i++)); do

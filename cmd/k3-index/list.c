@@ -3,22 +3,10 @@
 #include "index.h"
 
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* A pattern without wildcards matches anywhere in the name; with them, the whole
- * name, with or without `language_model.`. */
-static bool matches(const char *pattern, const char *name)
-{
-    if (!pattern)
-        return true;
-    if (!strpbrk(pattern, "*?["))
-        return strstr(name, pattern) != NULL;
-    return !fnmatch(pattern, name, 0) || (!k3_name_ignored(name) && !fnmatch(pattern, name + strlen(K3_PREFIX), 0));
-}
 
 static json_t *entry_json(const k3_index *ix, const k3_entry *e)
 {
@@ -50,7 +38,7 @@ int index_ls(const index_opts *o, k3_err *err)
         putchar('[');
     for (uint64_t i = 0, n = k3_index_count(ix); i < n && !status; i++) {
         k3_index_entry(ix, i, &e);
-        if (!matches(o->operand, e.name))
+        if (o->operand && !k3_name_matches(o->operand, e.name))
             continue;
         if (!o->json) {
             put_entry(ix, &e);

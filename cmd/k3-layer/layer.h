@@ -11,7 +11,12 @@ typedef struct layer_opts {
     const char *state_file;   /* or NULL */
     const char *weights_file; /* of the router, or NULL */
     const char *a, *b;        /* diff */
+    char **patterns;          /* quant-error: which tensors */
+    int npatterns;
     uint64_t layer;           /* 0-based */
+    bool layer_given;
+    uint64_t rows;            /* quant-error: of each tensor; 0: all */
+    bool each;                /* quant-error: a line for every row */
     uint64_t layers;          /* that ran before the head; 0: the model's */
     uint64_t chunk;           /* tokens in one pass over the weights */
     int part;                 /* k3_layer_part, or -1 for the whole layer */
@@ -25,8 +30,9 @@ int layer_run(const layer_opts *o, k3_err *err);
 int layer_embed(const layer_opts *o, k3_err *err);
 int layer_head(const layer_opts *o, k3_err *err);
 int layer_diff(const layer_opts *o, k3_err *err);
+int layer_quant_error(const layer_opts *o, k3_err *err);
 
-/* ---- open.c: what the three verbs that compute have in common ---- */
+/* ---- open.c: what the verbs that need a checkpoint have in common ---- */
 
 typedef struct layer_bench {
     k3_index *index;

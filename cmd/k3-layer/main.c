@@ -1,11 +1,11 @@
-/* k3-layer: one layer of the model, its ends, and the comparison of arrays. */
+/* k3-layer: one layer of the model, its ends, the comparison of arrays, and a study of its weights. */
 #include "layer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { OPT_MODEL = 1, OPT_INDEX, OPT_LAYER, OPT_PART, OPT_WEIGHTS, OPT_STATE, OPT_LAYERS, OPT_CHUNK, OPT_THREADS, OPT_TOL,
-       OPT_TOL_ABS, OPT_JSON };
+       OPT_TOL_ABS, OPT_ROWS, OPT_EACH, OPT_JSON };
 
 static const k3_opt table[] = {
     {"model", 'm', "MODEL", OPT_MODEL, "the checkpoint folder (default: $K3_MODEL)"},
@@ -19,6 +19,8 @@ static const k3_opt table[] = {
     {"threads", 't', "N", OPT_THREADS, "compute threads (default: the physical cores at hand)"},
     {"tol", 0, "X", OPT_TOL, "diff: allow differences up to X times the largest value of B (default: 0)"},
     {"tol-abs", 0, "X", OPT_TOL_ABS, "diff: allow differences up to X"},
+    {"rows", 0, "N", OPT_ROWS, "quant-error: N rows of each tensor, evenly spread (default: all)"},
+    {"each", 0, NULL, OPT_EACH, "quant-error: a line for every row instead of the means and the worst rows"},
     {"json", 0, NULL, OPT_JSON, "diff: the output as JSON"},
     K3_COMMON_OPTS,
     {0},
@@ -30,10 +32,12 @@ static const char usage[] =
     "       k3-layer embed [-m MODEL] <ids >out.npy\n"
     "       k3-layer head  [-m MODEL] [--layers N] <in.npy >logits.npy\n"
     "       k3-layer diff  [--tol X] [--tol-abs X] [--json] A B\n"
+    "       k3-layer quant-error [-m MODEL] [-l L] [--rows N] [--each] [PATTERN ...]\n"
     "\n"
     "Runs one layer on an array of snapshots and the running sum, [n, T, hidden], so that\n"
     "embed | -l 0 | -l 1 | ... | head is the model. A and B are .npy files, \"-\" for standard\n"
-    "input, or FILE:I for item I along the first axis (-1: the last).\n";
+    "input, or FILE:I for item I along the first axis (-1: the last). quant-error tells how\n"
+    "far int8 and int4 are from the rows of the trunk's matrices whose names match.\n";
 
 /* Bits of the options that were given, to be checked against the verb. */
 #define BIT(id) (1u << (id))
@@ -50,6 +54,7 @@ static const struct verb verbs[] = {
     {"embed", layer_embed, COMPUTE},
     {"head", layer_head, COMPUTE | BIT(OPT_LAYERS)},
     {"diff", layer_diff, BIT(OPT_TOL) | BIT(OPT_TOL_ABS) | BIT(OPT_JSON)},
+    {"quant-error", layer_quant_error, BIT(OPT_MODEL) | BIT(OPT_INDEX) | BIT(OPT_THREADS) | BIT(OPT_LAYER) | BIT(OPT_ROWS) | BIT(OPT_EACH)},
 };
 
 static const char *const parts[] = {"attn", "mlp", "router", "moe"}; /* as in k3_layer_part */
@@ -76,6 +81,7 @@ static int take_option(layer_opts *o, int id, const char *value, k3_err *err)
         o->index_file = value;
         break;
     case OPT_LAYER:
+        o->layer_given = true;
         status = k3_num_u64(value, "--layer", 0, K3_MAX_LAYERS - 1, &o->layer, err);
         break;
     case OPT_PART:
@@ -103,6 +109,12 @@ static int take_option(layer_opts *o, int id, const char *value, k3_err *err)
     case OPT_TOL_ABS:
         status = k3_num_double(value, "--tol-abs", 0, 1e300, &o->tol_abs, err);
         break;
+    case OPT_ROWS:
+        status = k3_num_u64(value, "--rows", 1, UINT32_MAX, &o->rows, err);
+        break;
+    case OPT_EACH:
+        o->each = true;
+        break;
     default:
         o->json = true;
     }
@@ -124,7 +136,12 @@ static int take_operands(const k3_args *a, const struct verb **verb, layer_opts 
         if (!strcmp(a->operands[0], verbs[i].name))
             *verb = &verbs[i];
     if (a->noperands && !(*verb)->name)
-        return k3_fail(err, K3_EUSAGE, "%s: unknown verb; embed, head, diff, or -l L alone", a->operands[0]);
+        return k3_fail(err, K3_EUSAGE, "%s: unknown verb; embed, head, diff, quant-error, or -l L alone", a->operands[0]);
+    if ((*verb)->run == layer_quant_error) {
+        o->patterns = a->operands + 1;
+        o->npatterns = a->noperands - 1;
+        return 0;
+    }
     bool two = (*verb)->run == layer_diff;
     if (two && a->noperands < 3)
         return k3_fail(err, K3_EUSAGE, "diff: needs two arrays; try --help");
@@ -141,7 +158,7 @@ static int take_operands(const k3_args *a, const struct verb **verb, layer_opts 
 static int check_layer(unsigned given, const layer_opts *o, k3_err *err)
 {
     if (!(given & BIT(OPT_LAYER)))
-        return k3_fail(err, K3_EUSAGE, "which layer: give -l L, or a verb: embed, head or diff; try --help");
+        return k3_fail(err, K3_EUSAGE, "which layer: give -l L, or a verb: embed, head, diff or quant-error; try --help");
     if (o->weights_file && o->part != K3_PART_ROUTER)
         return k3_fail(err, K3_EUSAGE, "--weights goes with --part router only");
     if (o->state_file && o->part > K3_PART_ATTN)

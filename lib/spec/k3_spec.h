@@ -126,6 +126,9 @@ typedef struct k3_name {
 bool k3_name_parse(const char *name, k3_name *out);
 /* True for names that a text engine ignores: everything outside `language_model.`. */
 bool k3_name_ignored(const char *name);
+/* A pattern without wildcards matches anywhere in a full name; one with them (fnmatch) the
+ * whole name, with or without K3_PREFIX. */
+bool k3_name_matches(const char *pattern, const char *name);
 
 /* ---- reading order ---------------------------------------------------------------- */
 

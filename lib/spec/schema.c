@@ -1,6 +1,7 @@
 /* schema.def expanded: which tensor exists where, its shape and its name. */
 #include "k3_spec.h"
 
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +139,13 @@ static const char *number_dot(const char *s, uint64_t *out)
 bool k3_name_ignored(const char *name)
 {
     return strncmp(name, K3_PREFIX, strlen(K3_PREFIX)) != 0;
+}
+
+bool k3_name_matches(const char *pattern, const char *name)
+{
+    if (!strpbrk(pattern, "*?["))
+        return strstr(name, pattern) != NULL;
+    return !fnmatch(pattern, name, 0) || (!k3_name_ignored(name) && !fnmatch(pattern, name + strlen(K3_PREFIX), 0));
 }
 
 static bool parse_part(const char *s, k3_name *out)

@@ -1,4 +1,4 @@
-# The commands in the ```sh blocks of docs/ run as they stand, page by page, in a folder with the small model, and succeed.
+# The commands in the ```sh blocks of docs/ and examples/ run as they stand, page by page, in a folder with the small model, and succeed.
 # One that needs the released checkpoint has a line before it with the words "needs the checkpoint"; inside a block
 # that holds for the rest of the block. Commands of such a block are still checked to be valid shell, and the tools in it to exist.
 repo=$(realpath "$FIXTURES/../..") build=$(realpath "$(dirname "$(command -v mkckpt)")/../..") bin=$(dirname "$(command -v k3-decode)")
@@ -23,13 +23,15 @@ export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 nm "$build/libk3core.a" 2>/dev/null | grep -q __asan_init && cc() { command cc -fsanitize=address,undefined "$@"; } && export -f cc
 
 n=0
-for page in "$repo"/docs/*.md; do
+for page in "$repo"/docs/*.md "$repo/examples/README.md"; do
     name=$(basename "$page" .md)
     mkdir -p "$name/tests/fixtures/tiny" "$name/build/tests"
     cp -r "$TINY/model" "$name/tests/fixtures/tiny/model"
     rm -f "$name/tests/fixtures/tiny/model/k3.index"
     ln -s ../tests/fixtures/tiny/model "$name/build/demo"
-    for d in scripts examples docs; do ln -s "$repo/$d" "$name/$d"; done
+    for d in scripts docs; do ln -s "$repo/$d" "$name/$d"; done
+    cp -r "$repo/examples" "$name" && rm -rf "$name/examples/out" # its Makefile writes there
+    ln -s "$TINY/expected" "$name/tests/fixtures/tiny/expected"
     ln -s "$repo/tests/cli" "$name/tests/cli" && ln -s "$build/tests/tools" "$name/build/tests/tools" && ln -s "$bin" "$name/bin"
     blocks "$page" run >commands
     blocks "$page" skip >skipped
@@ -47,7 +49,7 @@ done
 [ $n -gt 10 ] || echo "only $n commands found in docs/"
 
 # links between the pages and to files of the tree
-for page in "$repo"/docs/*.md "$repo/README.md"; do
+for page in "$repo"/docs/*.md "$repo/README.md" "$repo/examples/README.md"; do
     grep -o '](\([^)#]*\))' "$page" | sed 's/^](//; s/)$//' | grep -v '^[a-z]*:' | while IFS= read -r link; do
         [ -e "$(dirname "$page")/$link" ] || echo "$(basename "$page"): $link is not there"
     done

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 /* ---- the read-ahead cursor; callers hold the lock ---- */
@@ -83,6 +84,9 @@ static void *reader(void *arg)
 {
     struct streamer *s = arg;
     uint8_t *bounce = k3_big_alloc(reading_bounce_bytes(s), false);
+    /* A reader works for a moment and then waits for the device; where its copying or checking does
+     * take a core, arithmetic that has its data comes first. The thread's own niceness, as Linux has it. */
+    setpriority(PRIO_PROCESS, 0, 19);
     pthread_mutex_lock(&s->lock);
     while (!s->stop) {
         k3_err why = {0};

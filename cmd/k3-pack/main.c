@@ -11,7 +11,7 @@ static const k3_opt table[] = {
     {"output", 'o', "FILE", OPT_OUTPUT, "build: the file to write (default: MODEL/k3.trunk)"},
     {"index", 0, "FILE", OPT_INDEX, "the index file (default: MODEL/k3.index)"},
     {"sums", 0, "FILE", OPT_SUMS, "build: checksums of the shards (default: MODEL/k3.sums)"},
-    {"tile", 0, "SIZE", OPT_TILE, "build: largest piece that is read at once, 4Ki to 16Mi\n(default: 16Mi)"},
+    {"tile", 0, "SIZE", OPT_TILE, "build: largest piece that is read at once, 4Ki to 16Mi\n(default: 4Mi)"},
     {"direct", 0, "on|off", OPT_DIRECT, "build, check: read past the page cache (default: on)"},
     {"threads", 0, "N", OPT_THREADS, "build, check: threads that compute checksums (default: cores)"},
     {"io-depth", 0, "N", OPT_DEPTH, "build, check: tiles in flight at once (default: 8)"},
@@ -161,7 +161,7 @@ int main(int argc, char **argv)
 {
     k3_err err = {0};
     k3_args args = {.argc = argc, .argv = argv, .table = table};
-    pack_opts o = {.work = {.tile_bytes = K3_PACK_TILE_MAX, .depth = 8}};
+    pack_opts o = {.work = {.tile_bytes = K3_PACK_TILE_DEFAULT, .depth = 8}};
     unsigned given = 0;
     int id;
     k3_prog_start("k3-pack");

@@ -2,27 +2,34 @@
  * sharing rows or tokens among the workers. */
 #include "pass.h"
 
+#include <stdatomic.h>
 #include <string.h>
+
+/* Workers take the next stretch when they are done with one: a worker whose
+ * core was lent to a reader then holds up no other by more than a stretch. */
+enum { STRETCHES = 4 }; /* of each worker */
 
 struct job {
     k3_model *m;
-    size_t n, grain;
+    size_t n, stretch;
     pass_fn fn;
     void *arg;
+    _Atomic size_t taken;
 };
 
 static void run_job(void *arg, int worker, int workers)
 {
     struct job *j = arg;
-    size_t begin, end;
-    k3_share(j->n, j->grain, worker, workers, &begin, &end);
-    if (begin < end)
-        j->fn(j->m, j->arg, worker, begin, end);
+    size_t begin;
+    (void)workers;
+    while ((begin = atomic_fetch_add_explicit(&j->taken, j->stretch, memory_order_relaxed)) < j->n)
+        j->fn(j->m, j->arg, worker, begin, begin + j->stretch < j->n ? begin + j->stretch : j->n);
 }
 
 void pass_parallel(k3_model *m, size_t n, size_t grain, pass_fn fn, void *arg)
 {
-    struct job j = {m, n, grain, fn, arg};
+    size_t share = n / ((size_t)k3_pool_size(m->pool) * STRETCHES) / grain * grain;
+    struct job j = {.m = m, .n = n, .stretch = share > grain ? share : grain, .fn = fn, .arg = arg};
     if (n <= grain)
         run_job(&j, 0, 1);
     else

@@ -63,7 +63,7 @@ typedef struct k3_pack_opts {
     void *arg;
 } k3_pack_opts;
 
-enum { K3_PACK_TILE_MIN = 4096, K3_PACK_TILE_MAX = 16 << 20, K3_PACK_DEPTH_MAX = 256 };
+enum { K3_PACK_TILE_MIN = 4096, K3_PACK_TILE_DEFAULT = 4 << 20, K3_PACK_TILE_MAX = 16 << 20, K3_PACK_DEPTH_MAX = 256 };
 
 /* Packs every layer and the head into `path`. What is done is kept in
  * PATH.part, where a later call goes on; `path` appears at the end by rename.

@@ -34,7 +34,7 @@ shows --trunk-gb 0 --cache-gb 0
 shows --memory 20M --trunk-gb 1M
 shows --trunk-gb 1M --memory 20M
 shows --memory 20M --cache-gb 163840B
-shows --spill on --memory 20M
+shows --spill on --memory 18M
 shows --preset ultra --spill off
 shows --spill off --preset ultra
 

@@ -14,9 +14,9 @@ echo "without a checkpoint:"
 for k in built needed expert_bytes next; do jsonq j $k; done
 jsonq j predicted by
 jsonq j disk read_size
-# the rate is the best of the three depths, and the estimate follows from it
+# the rate is the better of depth 4 and 16, and the estimate follows from it
 bytes=$(jsonq j predicted bytes_per_token)
-for i in 0 1 2; do jsonq j disk depths $i rate; done |
+for i in 1 2; do jsonq j disk depths $i rate; done |
     awk -v b="$bytes" -v s="$(jsonq j predicted seconds_per_token)" '$1 > r { r = $1 } END { d = b / r / s; print (d > 0.99 && d < 1.01) ? "follows" : d }'
 # memory is nine tenths of what is usable, and never above the machine's
 [ $(($(jsonq j memory_usable) * 9 / 10)) -eq "$(jsonq j memory)" ] && [ "$(jsonq j memory)" -lt "$(jsonq j memory_total)" ] || echo "memory: $(jsonq j memory)"

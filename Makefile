@@ -97,6 +97,10 @@ bench: all helpers
 asan:
 	$(Q)$(MAKE) --no-print-directory BUILD=build/asan BIN=build/asan/bin SAN=address,undefined CFLAGS='-O1 -g' test
 
+# Tests of minutes or gigabytes.
+long: all helpers
+	@tests/cli/run --bin $(BIN) --tools $(BUILD)/tests/tools --from tests/long --jobs 1
+
 # ThreadSanitizer: the programs on small models, and the unit tests with threads under a stand-in for Criterion.
 TSAN_UNIT := base_pool faults model_fixture model_reference state_file store_sums trunk_file trunk_pack
 TSAN_OBJ  := $(TSAN_UNIT:%=$(BUILD)/tests/tsan/unit_%.o) $(BUILD)/tests/tsan/unit.o
@@ -171,11 +175,12 @@ help:
 	@echo 'bench      kernel and streaming benchmarks with ratios to the limits of this machine'
 	@echo 'fuzz       libFuzzer on every reader of files, FUZZ_SECONDS=60 each (needs clang)'
 	@echo 'asan       the tests under AddressSanitizer and UBSan'
+	@echo 'long       tests of minutes and gigabytes; they want K3_REAL'
 	@echo 'tsan       programs and threaded unit tests under ThreadSanitizer (needs clang and libomp)'
 	@echo 'install    to DESTDIR/PREFIX (default /usr/local); uninstall removes it'
 	@echo 'format     clang-format over the tree'
 	@echo 'clean      remove build/ and bin/'
 
-.PHONY: all helpers demo test bench fuzz asan tsan tsan-tests format install uninstall clean help
+.PHONY: all helpers demo test bench fuzz asan long tsan tsan-tests format install uninstall clean help
 .DELETE_ON_ERROR:
 -include $(LIB_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(TSAN_OBJ:.o=.d) $(HELPERS:=.d) $(MKCKPT:.o=.d) $(foreach t,$(TOOLS),$(patsubst %.c,$(BUILD)/%.d,$(wildcard cmd/$(t)/*.c)))

@@ -133,19 +133,44 @@ static int settle(struct engine *e, struct pass *pass, size_t i, const float *ro
     return status;
 }
 
+/* How far the prompts are, for whoever watches; true if the pass feeds some. */
+static bool feeding_begin(struct engine *e, const struct pass *pass)
+{
+    struct feeding *f = &e->feeding;
+    f->now = f->left = 0;
+    for (size_t i = 0; i < pass->n; i++) {
+        const struct sequence *s = pass->of[i];
+        if (s->fed >= s->prompt)
+            continue;
+        f->now += pass->part[i].n;
+        f->left += s->prompt - s->fed;
+    }
+    f->began = k3_now();
+    if (!f->now)
+        *f = (struct feeding){0};
+    return f->now > 0;
+}
+
+static void feeding_end(struct engine *e, double seconds)
+{
+    struct feeding *f = &e->feeding;
+    e->prompt_s += f->now ? seconds : 0;
+    f->seconds += seconds;
+    f->before += f->now;
+    f->chunks++;
+}
+
 int batch_step(struct engine *e, struct sequence **active, size_t n, bool waiting, k3_err *err)
 {
     static struct pass pass; /* too large for the stack */
     struct totals before, after;
     size_t proposed = 0, brought = 0, ids = 0;
-    bool prompts = false;
     double t0 = k3_now();
     engine_totals(e, &before);
     compose(e, active, n, &pass);
+    bool prompts = feeding_begin(e, &pass);
     for (size_t i = 0; i < n; i++)
-        proposed += pass.part[i].draft, prompts = prompts || active[i]->fed < active[i]->prompt;
-    for (size_t i = 0; i < n; i++)
-        ids += active[i]->ids.n;
+        proposed += pass.part[i].draft, ids += active[i]->ids.n;
     int status = record_pass(e, pass.span, pass.of, n, err);
     if (!status)
         status = k3_forward(e->model, &e->source->base, pass.span, n, e->o->layers, more_to_come(e, &pass, waiting), e->row, err);
@@ -159,8 +184,7 @@ int batch_step(struct engine *e, struct sequence **active, size_t n, bool waitin
     }
     double seconds = k3_now() - t0;
     e->pass_s += seconds;
-    if (prompts)
-        e->prompt_s += seconds;
+    feeding_end(e, seconds);
     for (size_t i = 0; i < n && !prompts; i++)
         e->step_ids += active[i]->ids.n;
     e->step_ids -= prompts ? 0 : ids;

@@ -150,6 +150,13 @@ struct totals {
 };
 uint64_t totals_bytes(const struct totals *t); /* read in all */
 
+/* Prompts on their way. */
+struct feeding {
+    uint64_t now, left;      /* their ids in the pass at hand, and those with all still to come; 0: it feeds none */
+    uint64_t before, chunks; /* ids and passes before it, of the same prompts */
+    double began, seconds;   /* when the pass began; what those before it took */
+};
+
 struct engine {
     struct options *o;
     k3_index *index;
@@ -173,6 +180,7 @@ struct engine {
     size_t nseq, next_out;   /* next_out: the first line not wholly written */
     struct totals before;    /* of sources already closed */
     bool saved;              /* --save-state's file */
+    struct feeding feeding;
     double started, opened_s, pass_s;
     double prompt_s;         /* of pass_s, in passes that fed prompts */
     uint64_t step_ids;       /* ids that the other passes brought */
@@ -213,6 +221,8 @@ int prepare(struct engine *e, const struct demand *d, k3_err *err);
 int print_plan(struct options *o, k3_err *err);
 
 /* ---- report.c ---- */
+/* The line on the terminal, after a layer of the pass at hand. */
+void report_progress(const struct engine *e, int layer, size_t tokens);
 /* With -v: a line for the pass that has just ended. */
 void report_pass(const struct engine *e, size_t sequences, size_t tokens, const struct totals *before, double seconds);
 void report_short(const struct engine *e, int status);

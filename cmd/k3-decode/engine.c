@@ -11,9 +11,7 @@ static int on_layer(void *arg, int layer, const float *stream, size_t tokens)
 {
     struct engine *e = arg;
     (void)stream;
-    k3_progress(false, "%s: pass %" PRIu64 ", layer %d of %" PRIu64 ", %zu token%s, %zu line%s, %.1f s", k3_prog,
-                e->before.traffic.passes + e->source->base.traffic.passes, layer + 1, e->o->layers, tokens,
-                tokens == 1 ? "" : "s", e->nseq, e->nseq == 1 ? "" : "s", k3_now() - e->started);
+    report_progress(e, layer, tokens);
     return k3_interrupted ? K3_ESYS : 0;
 }
 

@@ -45,6 +45,22 @@ static struct sums add_up(const struct engine *e)
     return t;
 }
 
+void report_progress(const struct engine *e, int layer, size_t tokens)
+{
+    const struct feeding *f = &e->feeding;
+    uint64_t layers = e->o->layers, pass = e->before.traffic.passes + e->source->base.traffic.passes;
+    double done = (double)f->before + (double)f->now * (layer + 1) / (double)layers;
+    if (!f->now) {
+        k3_progress(false, "%s: pass %" PRIu64 ", layer %d of %" PRIu64 ", %zu token%s, %zu line%s, %.1f s", k3_prog, pass, layer + 1,
+                    layers, tokens, tokens == 1 ? "" : "s", e->nseq, e->nseq == 1 ? "" : "s", k3_now() - e->started);
+        return;
+    }
+    /* As fast as so far: attention to a long past makes it somewhat more. */
+    uint64_t left = (uint64_t)((f->seconds + k3_now() - f->began) / done * ((double)(f->before + f->left) - done) + 0.5);
+    k3_progress(false, "%s: prompt, chunk %" PRIu64 " of %" PRIu64 " (%zu tokens), layer %d of %" PRIu64 ", %" PRIu64 ":%02" PRIu64 " left",
+                k3_prog, f->chunks + 1, f->chunks + (f->left + f->now - 1) / f->now, tokens, layer + 1, layers, left / 60, left % 60);
+}
+
 void report_pass(const struct engine *e, size_t sequences, size_t tokens, const struct totals *before, double seconds)
 {
     struct totals now;

@@ -182,7 +182,8 @@ static uint64_t reclaimable(const char *dir, const char *group, const char *key)
     return found;
 }
 
-/* What the group's limit leaves: limit - used + reclaimable; UINT64_MAX without a limit. */
+/* What the group's limit leaves: limit - used + reclaimable, less the kernel's part, which a limit counts and VmHWM
+ * does not: tables of pages are 1/512 of what they map, then stacks and buffers. UINT64_MAX without a limit. */
 static uint64_t headroom(const char *dir, const char *group, bool v2)
 {
     uint64_t limit = read_limit(dir, group, v2 ? "memory.max" : "memory.limit_in_bytes");
@@ -191,7 +192,8 @@ static uint64_t headroom(const char *dir, const char *group, bool v2)
     if (limit >= UINT64_MAX / 4 || used == UINT64_MAX)
         return UINT64_MAX;
     used = used > spare ? used - spare : 0;
-    return limit > used ? limit - used : 0;
+    uint64_t room = limit > used ? limit - used : 0;
+    return room - room / 256;
 }
 
 uint64_t k3_memory_limit(void)

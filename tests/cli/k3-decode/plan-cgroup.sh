@@ -10,7 +10,7 @@ export ASAN_OPTIONS=verify_asan_link_order=0 K3_PATHS="/proc/self/cgroup=$PWD/se
 put() {
     mkdir -p "fs/${1%/*}" && printf '%s\n' "$2" >"fs/$1"
 }
-# sees NAME: what a plan that takes all it can is allowed, ten ninths of it, and with a quota the threads
+# sees NAME: what a plan that takes all it can is allowed, ten ninths of it: what the group leaves, less 1/256; with a quota the threads
 sees() {
     LD_PRELOAD=$shim k3-decode -m m --plan --json --disk-rate 5G --preset auto >plan.json || return
     local budget

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # How fast a device delivers, by size of a read and reads in flight: random direct reads by k3-index probe.
-# usage: disk-sweep.sh [-o FILE] [-s SIZES] [-d DEPTHS] [-r REPEATS] [-t SECONDS] [-x COMMAND] [-c TEXT] FILE
+# usage: disk-sweep.sh [-o FILE] [-s SIZES] [-d DEPTHS] [-r REPEATS] [-t SECONDS] [-H on|off] [-x COMMAND] [-c TEXT] FILE
 #   FILE        large and full, on the device; it is only read
 #   -o FILE     the table (default: disk.tsv)
 #   -s SIZES    of a read (default: 256Ki,1Mi,4Mi,16Mi,17547264; the last is an expert of the release)
 #   -d DEPTHS   reads in flight (default: 1,2,4,8,16,32)
 #   -r REPEATS  all sizes forth, then all back, and so on (default: 3)
 #   -t SECONDS  for each measurement (default: 0.5)
+#   -H on|off   read into huge pages (default: on)
 #   -x COMMAND  run each size through this
 #   -c TEXT     the command to name in the table (default: this one)
 # Rates are bytes a second: the median over the repeats, the least and the largest. Exit: 1 if the page cache was not bypassed.
@@ -14,15 +15,16 @@ set -u -o pipefail
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
 command="${0##*/}$(printf ' %q' "$@")"
-out=disk.tsv sizes=256Ki,1Mi,4Mi,16Mi,17547264 depths=1,2,4,8,16,32 repeats=3 seconds=0.5 wrap=""
+out=disk.tsv sizes=256Ki,1Mi,4Mi,16Mi,17547264 depths=1,2,4,8,16,32 repeats=3 seconds=0.5 huge=on wrap=""
 misuse() { echo "disk-sweep: $1; see -h" >&2; exit 2; }
-while getopts o:s:d:r:t:x:c:h opt; do
+while getopts o:s:d:r:t:H:x:c:h opt; do
     case $opt in
     o) out=$OPTARG ;;
     s) sizes=$OPTARG ;;
     d) depths=$OPTARG ;;
     r) repeats=$OPTARG ;;
     t) seconds=$OPTARG ;;
+    H) huge=$OPTARG ;;
     x) wrap=$OPTARG ;;
     c) command=$OPTARG ;;
     h) sed -n '/^# usage/,/^# Rates/s/^# \{0,1\}//p' "$0"; exit 0 ;;
@@ -45,7 +47,7 @@ cached=0
 for ((round = 0; round < repeats; round++)); do
     for ((i = 0; i < ${#sizes[@]}; i++)); do
         size=${sizes[$((round % 2 ? ${#sizes[@]} - 1 - i : i))]}
-        "${wrap[@]}" "$index" probe -q --json --size "$size" --depth "$depths" --seconds "$seconds" "$1" >"$work/probe" || exit
+        "${wrap[@]}" "$index" probe -q --json --size "$size" --depth "$depths" --seconds "$seconds" --huge "$huge" "$1" >"$work/probe" || exit
         grep -q '"direct": *true' "$work/probe" || cached=1
         # one line each: size, depth, rate
         bytes=$(sed -n 's/.*"read_size": *\([0-9]*\).*/\1/p' "$work/probe")

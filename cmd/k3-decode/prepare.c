@@ -28,7 +28,7 @@ static const char *expert_shard(const k3_index *ix)
     return k3_index_shard_path(ix, at[0].shard);
 }
 
-static double measure(const char *path, uint64_t size, k3_err *err)
+static double measure(const char *path, uint64_t size, bool huge, k3_err *err)
 {
     k3_probe r;
     struct stat st;
@@ -36,7 +36,7 @@ static double measure(const char *path, uint64_t size, k3_err *err)
         return 0;
     if ((uint64_t)st.st_size < 2 * size)
         size = (uint64_t)st.st_size / 2;
-    return k3_probe_file(&r, path, size, 8, 0.4, err) ? 0 : (double)r.bytes / r.seconds;
+    return k3_probe_file(&r, path, size, 8, 0.4, huge, err) ? 0 : (double)r.bytes / r.seconds;
 }
 
 /* Memory and device rates; measuring is for --plan and for two devices, where the split depends on it. */
@@ -58,8 +58,8 @@ static void look_at_machine(struct machine *m, const struct options *o, const k3
     m->two_devices = trunk && !stat(trunk, &a) && !stat(experts, &b) && a.st_dev != b.st_dev;
     if (!o->plan && !m->two_devices)
         return;
-    double expert_rate = measure(experts, k3_expert_bytes(k3_index_config(ix)), &ignored);
-    double rate = m->two_devices ? measure(trunk, 16 << 20, &ignored) : expert_rate;
+    double expert_rate = measure(experts, k3_expert_bytes(k3_index_config(ix)), o->huge, &ignored);
+    double rate = m->two_devices ? measure(trunk, 16 << 20, o->huge, &ignored) : expert_rate;
     if (expert_rate > 0 && rate > 0) {
         m->expert_rate = expert_rate;
         m->trunk_rate = rate;

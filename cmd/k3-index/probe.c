@@ -76,7 +76,7 @@ int index_probe(const index_opts *o, k3_err *err)
         status = look(o, path, &size, &holes, &memory, err);
     for (int i = 0; i < o->ndepths && !status; i++) {
         k3_progress(false, "depth %" PRIu32, o->depths[i]);
-        status = k3_probe_file(&r[i], path, size, o->depths[i], o->seconds, err);
+        status = k3_probe_file(&r[i], path, size, o->depths[i], o->seconds, !o->small_pages, err);
         r[i].direct &= !memory; /* tmpfs takes O_DIRECT and has no device */
     }
     k3_progress_end();

@@ -11,7 +11,8 @@ typedef struct k3_probe {
 } k3_probe;
 
 /* Reads `size` bytes at random places of the file with `depth` threads for
- * about `seconds`, each of them at least once. The file must be at least `size` long. */
-int k3_probe_file(k3_probe *result, const char *path, uint64_t size, uint32_t depth, double seconds, k3_err *err);
+ * about `seconds`, each of them at least once, into huge pages if `huge` and the kernel gives them.
+ * The file must be at least `size` long. */
+int k3_probe_file(k3_probe *result, const char *path, uint64_t size, uint32_t depth, double seconds, bool huge, k3_err *err);
 
 #endif

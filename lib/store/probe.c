@@ -11,6 +11,7 @@ struct probe {
     uint64_t size, places, seed;
     double until;
     uint64_t reads;
+    bool huge;
     int status;
     k3_err err;
 };
@@ -26,8 +27,7 @@ static uint64_t next_random(uint64_t *state)
 static void *probe_reader(void *arg)
 {
     struct probe *p = arg;
-    /* Huge pages, as k3-decode's: a device may take twice as long to fill scattered small ones. */
-    void *buf = k3_big_alloc(k3_direct_room(p->size), true);
+    void *buf = k3_big_alloc(k3_direct_room(p->size), p->huge);
     const void *data;
     if (!buf)
         p->status = k3_fail(&p->err, K3_ESYS, "out of memory for a read of %" PRIu64 " bytes", p->size);
@@ -40,7 +40,7 @@ static void *probe_reader(void *arg)
     return NULL;
 }
 
-int k3_probe_file(k3_probe *result, const char *path, uint64_t size, uint32_t depth, double seconds, k3_err *err)
+int k3_probe_file(k3_probe *result, const char *path, uint64_t size, uint32_t depth, double seconds, bool huge, k3_err *err)
 {
     k3_direct file;
     struct stat st;
@@ -62,7 +62,7 @@ int k3_probe_file(k3_probe *result, const char *path, uint64_t size, uint32_t de
     while (!status && started < depth) {
         uint64_t places = ((uint64_t)st.st_size - size) / K3_DIRECT_ALIGN + 1;
         p[started] = (struct probe){.file = &file, .size = size, .places = places,
-                                    .seed = UINT64_C(0x9e3779b97f4a7c15) * (started + 1), .until = t0 + seconds};
+                                    .seed = UINT64_C(0x9e3779b97f4a7c15) * (started + 1), .until = t0 + seconds, .huge = huge};
         if (pthread_create(&thread[started], NULL, probe_reader, &p[started]))
             status = k3_fail(err, K3_ESYS, "cannot start reader %" PRIu32, started + 1);
         else

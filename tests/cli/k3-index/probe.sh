@@ -12,7 +12,7 @@ for d in 0 1 2; do
     reads=$(jsonq j depths $d reads) depth=$(jsonq j depths $d depth)
     [ $((reads * 65536)) -eq "$(jsonq j depths $d bytes)" ] && [ "$reads" -ge "$depth" ] || echo "depth $depth: $reads reads"
 done
-k3-index probe "a file" --seconds 0.05 --size 64Ki --depth 2,33 | same
+k3-index probe "a file" --seconds 0.05 --size 64Ki --depth 2,33 --huge off | same
 truncate -s 50M sparse
 k3-index probe sparse --seconds 0.05 | sed -n 2p
 cp "a file" /dev/shm/k3-probe.$$ && k3-index probe /dev/shm/k3-probe.$$ --seconds 0.05 | sed -n 1p | sed "s/$$/N/"
@@ -27,3 +27,4 @@ run k3-index probe "a file" --seconds 0 2>&1
 run k3-index probe 2>&1
 run k3-index ls -m m --seconds 1 2>&1
 for wrong in "" , 2, 0 257 x 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1; do run k3-index probe "a file" --depth "$wrong" 2>&1; done
+run k3-index probe "a file" --huge maybe 2>&1

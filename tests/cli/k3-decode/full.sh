@@ -17,6 +17,6 @@ echo old >l.npy; (limited --logits l.npy); cat l.npy
 # Direct to a pipe or a device the array comes whole.
 rm -f ./*
 try --logits l.npy
-try --logits >(cat >copy.npy; echo done >ready)
+try --logits >(cat >copy.npy; echo "done" >ready)
 until [ -s ready ]; do sleep 0.1; done
 cmp l.npy copy.npy

@@ -32,7 +32,7 @@ echo 5 6 | k3-decode -q --gen 1 --load-state s --report r.json > /dev/null
 echo "embedding rows read: $(($(jsonq r.json read embedding_bytes) / 208))"
 # Refused: another model's, cut, flipped; the old file stays when saving fails.
 echo 1 | k3-decode -q -m "$TINY/model" --load-state s; echo "exit $?"
-head -c 500 s > cut; echo 1 | k3-decode -q --load-state cut; echo "exit $?"
+head -c 500 s >"cut"; echo 1 | k3-decode -q --load-state cut; echo "exit $?"
 echo 1 | k3-decode -q --load-state missing; echo "exit $?"
 cp s old; mkdir locked; cp s locked/s; chmod 555 locked
 echo 1 | k3-decode -q --gen 1 --save-state /dev/full > /dev/null; echo "exit $?"

@@ -1,10 +1,10 @@
 # scripts/conformance.sh on the small model: against arrays, against a log of maxima and against bit patterns of logits as
 # the released model's reference has them; a wrong value in each is found and named.
-conformance=$FIXTURES/../../scripts/conformance.sh
 export K3_MODEL=$TINY/model
 ids=$(for k in prompt_ids greedy_ids; do jsonq "$TINY/expected/expected.json" cases sea $k; done | tr '\n' ' ')
 want=$TINY/expected/sea
-mkdir 'a b' && cd 'a b' || exit
+mkdir -p 'a b/scripts' && cp "$FIXTURES/../../scripts/conformance.sh" 'a b/scripts' && cd 'a b' || exit
+conformance=$PWD/scripts/conformance.sh
 # The log and the JSON of the reference, from its arrays.
 for l in $(seq 0 12); do
     k3-layer diff --json "$want.layers.npy:$l" "$want.layers.npy:$l" |

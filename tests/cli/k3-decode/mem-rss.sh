@@ -34,6 +34,12 @@ middle big
 floor=$(planned -m big --threads 2 --context 200 --memory 1)
 holds big short 0 --threads 2 --context 200 --memory "$floor"
 holds big long 0 --threads 2 --context 200 --memory "$floor"
+# Two tile buffers are both in use, whatever the speed of disk and arithmetic; of more, only as many are ever touched as
+# reading is ahead of computing, and so less is asked of the runs after these.
+two=(--ring 2 --io-depth 2 --chunk 16)
+for m in 60M:76 100M:84 130M:86 160M:82; do
+    for p in short long; do holds big $p "${m#*:}" "${two[@]}" --memory "${m%:*}"; holds big $p "${m#*:}" "${two[@]}" --memory "${m%:*}" --huge off; done
+done
 for m in 20M 40M 60M; do holds big short 40 --memory $m; holds big long 45 --memory $m; done
 for o in "" --huge=off --direct=off --threads=16 --io-depth=64 --ring=3 --tile=1Mi --tile=64Ki --spill=off --logits=l.npy --cache-policy=lru; do
     holds big long 50 --memory 130M $o
@@ -55,4 +61,5 @@ holds big many 0 --memory 100M --batch 2
 holds big many 0 --memory 100M --batch 5 --logits l.npy
 holds big many 0 --memory 100M --draft 4
 holds big many 0 --memory 60M --score
+for m in 60M:78 100M:84 160M:82; do holds big many "${m#*:}" "${two[@]}" --memory "${m%:*}"; done
 echo "$runs runs"

@@ -43,7 +43,7 @@ INLINE void pack_weights(int type, gemm_scratch *g, const gemm_block *b, size_t 
         size_t c = 0;
         for (; i + j < b->R && c + 32 <= m; c += 32) {
             v16 first, second;
-            load_pair(type, w, s, k + c, &first, &second);
+            load_pair(type, w, s, b->m->tables, k + c, &first, &second);
             v_store(g->w[c / 16][j], first);
             v_store(g->w[c / 16 + 1][j], second);
         }

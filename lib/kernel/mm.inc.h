@@ -11,6 +11,7 @@ typedef struct {
     const uint8_t *w;     /* row 0 */
     const uint8_t *scale; /* MXFP4: scale bytes of row 0 */
     size_t rows, n;
+    const float (*tables)[16]; /* MXFP4: by scale byte */
 } matrix;
 
 enum { BF16, F32, MXFP4 };
@@ -22,10 +23,11 @@ INLINE size_t weight_bytes(int type, size_t k)
 }
 
 /* 32 weights from column k of the row at w, s, in the order of their lanes. */
-INLINE void load_pair(int type, const uint8_t *w, const uint8_t *s, size_t k, v16 *a, v16 *b)
+INLINE void load_pair(int type, const uint8_t *w, const uint8_t *s, const float (*tables)[16], size_t k, v16 *a,
+                      v16 *b)
 {
     if (type == MXFP4) {
-        v_mxfp4(w + k / 2, s[k / 32], a, b);
+        v_mxfp4(w + k / 2, tables[s[k / 32]], a, b);
     } else if (type == BF16) {
         v_load_bf16_pair((const uint16_t *)w + k, a, b);
     } else {
@@ -44,6 +46,7 @@ INLINE v16 load_some(int type, const uint8_t *w, size_t k, size_t m)
 
 typedef struct {
     const uint8_t *w[TILE_MAX], *s[TILE_MAX]; /* the rows */
+    const float (*tables)[16];
     const float *x;                           /* the tokens, ldx apart */
     size_t ldx;
 } tile_in;
@@ -55,7 +58,7 @@ INLINE void tile_step(int type, int R, int M, const tile_in *in, size_t k, v16 a
     v16 a[TILE_MAX], b[TILE_MAX], x0 = v_load(in->x + k), x1 = v_load(in->x + k + 16);
     UNROLL
     for (int i = 0; i < R; i++) {
-        load_pair(type, in->w[i], in->s[i], k, &a[i], &b[i]);
+        load_pair(type, in->w[i], in->s[i], in->tables, k, &a[i], &b[i]);
         acc[i][0] = v_fma(a[i], x0, acc[i][0]);
         acc[i][0] = v_fma(b[i], x1, acc[i][0]);
     }
@@ -92,7 +95,7 @@ INLINE void tile(int type, int R, int M, float *out, size_t ldo, const matrix *m
 {
     enum { BLOCK = 128, LINE = 64 };
     const size_t n = m->n;
-    tile_in in = {.x = x, .ldx = ldx};
+    tile_in in = {.tables = m->tables, .x = x, .ldx = ldx};
     v16 acc[TILE_MAX][TILE_MAX];
     UNROLL
     for (int i = 0; i < R; i++) {
@@ -156,19 +159,22 @@ INLINE void mm(int type, float *out, size_t ldo, const matrix *m, const float *x
 static void mm_bf16(float *out, size_t ldo, const uint16_t *w, size_t rows, size_t n, const float *x, size_t ldx,
                     size_t T)
 {
-    mm(BF16, out, ldo, &(matrix){(const uint8_t *)w, NULL, rows, n}, x, ldx, T);
+    mm(BF16, out, ldo, &(matrix){.w = (const uint8_t *)w, .rows = rows, .n = n}, x, ldx, T);
 }
 
 static void mm_f32(float *out, size_t ldo, const float *w, size_t rows, size_t n, const float *x, size_t ldx,
                    size_t T)
 {
-    mm(F32, out, ldo, &(matrix){(const uint8_t *)w, NULL, rows, n}, x, ldx, T);
+    mm(F32, out, ldo, &(matrix){.w = (const uint8_t *)w, .rows = rows, .n = n}, x, ldx, T);
 }
 
 static void mm_mxfp4(float *out, size_t ldo, const uint8_t *packed, const uint8_t *scale, size_t rows, size_t n,
                      const float *xs, size_t ldx, size_t T)
 {
-    mm(MXFP4, out, ldo, &(matrix){packed, scale, rows, n}, xs, ldx, T);
+    float tables[256][16] __attribute__((aligned(64)));
+    for (int s = 0; s < 256; s++)
+        v_mxfp4_table((uint8_t)s, tables[s]);
+    mm(MXFP4, out, ldo, &(matrix){packed, scale, rows, n, (const float(*)[16])tables}, xs, ldx, T);
 }
 
 static void mxfp4_split(float *xs, const float *x, size_t n)
@@ -184,8 +190,9 @@ static void mxfp4_decode(float *out, const uint8_t *packed, const uint8_t *scale
 {
     for (size_t g = 0; g < n; g += 32) {
         v16 even, odd;
-        float half[32];
-        v_mxfp4(packed + g / 2, scale[g / 32], &even, &odd);
+        float half[32], table[16];
+        v_mxfp4_table(scale[g / 32], table);
+        v_mxfp4(packed + g / 2, table, &even, &odd);
         v_store(half, even);
         v_store(half + 16, odd);
         for (size_t i = 0; i < 16; i++) {
@@ -198,6 +205,6 @@ static void mxfp4_decode(float *out, const uint8_t *packed, const uint8_t *scale
 static float dot(const float *a, const float *b, size_t n)
 {
     float out;
-    tile(F32, 1, 1, &out, 1, &(matrix){(const uint8_t *)a, NULL, 1, n}, 0, 0, b, n);
+    tile(F32, 1, 1, &out, 1, &(matrix){.w = (const uint8_t *)a, .rows = 1, .n = n}, 0, 0, b, n);
     return out;
 }

@@ -18,7 +18,7 @@ INLINE void chain_rows(int type, int N, float *out, const float *a, const uint8_
             UNROLL
             for (size_t b = 0; b < weight_bytes(type, 32); b += 64)
                 __builtin_prefetch(row[i] + weight_bytes(type, (size_t)N * ldm + c) + b);
-            load_pair(type, row[i], NULL, c, &x, &y);
+            load_pair(type, row[i], NULL, NULL, c, &x, &y);
             p = v_fma(s[i], x, p);
             q = v_fma(s[i], y, q);
         }

@@ -9,7 +9,8 @@
  *   v_abs, v_copysign(magnitude, sign), v_select_lt(a, b, x, y) = a < b ? x : y
  *   v_ldexp(p, t)                           p * 2^(t - ROUNDER) rounded once, for 0.5 < p < 2, -200 < t - ROUNDER <
  * 200 v_sum(a)                                lanes folded by halves; v_sums(v, n, out): of n vectors
- *   v_mxfp4(bytes16, scale, &even, &odd)    the two weights of each byte, widened
+ *   v_mxfp4_table(scale, t)                 t [16]: what v_mxfp4 needs to know of a scale byte
+ *   v_mxfp4(bytes16, t, &even, &odd)        the two weights of each byte, widened
  * and the sizes that suit its registers:
  *   TILE_R x TILE_T   rows x tokens of a tile for many tokens
  *   FEW_T, few_rows   up to FEW_T tokens a tile has them all and few_rows() rows; TILE_MAX bounds both
@@ -33,13 +34,14 @@
 #endif
 #ifdef K3_INSTRUMENTED
 #define INLINE static inline
+#define UNROLL
 #else
 #define INLINE static inline __attribute__((always_inline))
-#endif
 #ifdef __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define UNROLL _Pragma("GCC unroll 64")
+#endif
 #endif
 
 enum { AHEAD = 8192 }; /* bytes that the prefetches of one tile run ahead, over all its rows */

@@ -155,19 +155,24 @@ INLINE void v_sums(const v16 *v, int n, float *out)
         out[i] = v_sum(v[i]);
 }
 
-/* `table` holds the eight magnitudes, each xor its index << 28; `code` << 28 takes that
- * away again and leaves bit 3, the sign. Higher bits of the code do not matter. */
+/* The eight magnitudes, each xor its index << 28. */
+INLINE void v_mxfp4_table(uint8_t scale, float *t)
+{
+    const __m256i index = _mm256_setr_epi32(0, 1 << 28, 2 << 28, 3 << 28, 4 << 28, 5 << 28, 6 << 28, 7 << 28);
+    __m256 scaled = _mm256_mul_ps(_mm256_loadu_ps(mxfp4_values), _mm256_set1_ps(mxfp4_scale(scale)));
+    _mm256_storeu_si256((__m256i *)t, _mm256_xor_si256(_mm256_castps_si256(scaled), index));
+}
+
+/* `code` << 28 takes the index away again and leaves bit 3, the sign. Higher bits of the code do not matter. */
 INLINE __m256 mxfp4_8(__m256i table, __m256i code)
 {
     return _mm256_castsi256_ps(
         _mm256_xor_si256(_mm256_permutevar8x32_epi32(table, code), _mm256_slli_epi32(code, 28)));
 }
 
-INLINE void v_mxfp4(const uint8_t *bytes, uint8_t scale, v16 *even, v16 *odd)
+INLINE void v_mxfp4(const uint8_t *bytes, const float *t, v16 *even, v16 *odd)
 {
-    const __m256i index = _mm256_setr_epi32(0, 1 << 28, 2 << 28, 3 << 28, 4 << 28, 5 << 28, 6 << 28, 7 << 28);
-    __m256 scaled = _mm256_mul_ps(_mm256_loadu_ps(mxfp4_values), _mm256_set1_ps(mxfp4_scale(scale)));
-    __m256i table = _mm256_xor_si256(_mm256_castps_si256(scaled), index);
+    __m256i table = _mm256_loadu_si256((const __m256i *)t);
     __m256i lo = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)bytes));
     __m256i hi = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(bytes + 8)));
     *even = (v16){mxfp4_8(table, lo), mxfp4_8(table, hi)};

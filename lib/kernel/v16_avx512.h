@@ -169,10 +169,15 @@ INLINE void v_sums(const v16 *v, int n, float *out)
         out[i] = v_sum(v[i]);
 }
 
-/* vpermps looks at the low four bits of each code. */
-INLINE void v_mxfp4(const uint8_t *bytes, uint8_t scale, v16 *even, v16 *odd)
+INLINE void v_mxfp4_table(uint8_t scale, float *t)
 {
-    __m512 table = _mm512_mul_ps(_mm512_loadu_ps(mxfp4_values), _mm512_set1_ps(mxfp4_scale(scale)));
+    _mm512_storeu_ps(t, _mm512_mul_ps(_mm512_loadu_ps(mxfp4_values), _mm512_set1_ps(mxfp4_scale(scale))));
+}
+
+/* vpermps looks at the low four bits of each code. */
+INLINE void v_mxfp4(const uint8_t *bytes, const float *t, v16 *even, v16 *odd)
+{
+    __m512 table = _mm512_loadu_ps(t);
     __m512i b = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)bytes));
     *even = _mm512_permutexvar_ps(b, table);
     *odd = _mm512_permutexvar_ps(_mm512_srli_epi32(b, 4), table);

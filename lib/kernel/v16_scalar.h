@@ -164,12 +164,17 @@ INLINE void v_sums(const v16 *v, int n, float *out)
         out[i] = v_sum(v[i]);
 }
 
-INLINE void v_mxfp4(const uint8_t *bytes, uint8_t scale, v16 *even, v16 *odd)
+INLINE void v_mxfp4_table(uint8_t scale, float *t)
 {
-    float s = mxfp4_scale(scale);
+    for (int i = 0; i < 16; i++)
+        t[i] = mxfp4_values[i] * mxfp4_scale(scale);
+}
+
+INLINE void v_mxfp4(const uint8_t *bytes, const float *t, v16 *even, v16 *odd)
+{
     for (int l = 0; l < 16; l++) {
-        even->f[l] = mxfp4_values[bytes[l] & 15] * s;
-        odd->f[l] = mxfp4_values[bytes[l] >> 4] * s;
+        even->f[l] = t[bytes[l] & 15];
+        odd->f[l] = t[bytes[l] >> 4];
     }
 }
 

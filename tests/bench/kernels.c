@@ -2,75 +2,14 @@
  * what the machine can do: reading memory, or multiplying and adding.
  */
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
-#include "limits.h"
+#include "meter.h"
 #include "shapes.h"
 
-enum { MAX_SAMPLES = 101, MIN_SAMPLES = 7, MAX_WORKERS = 64, HUGE = 2 << 20 };
-#define READ_BYTES ((size_t)48 << 20)
-
-typedef struct {
-    double seconds;   /* one run */
-    double read, fma; /* bytes/s and flop/s of the machine beside it */
-} result;
-
-typedef struct {
-    k3_pool *pool;
-    double budget; /* seconds for each measurement */
-    bool cpu_time;
-} meter;
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, int n)
-{
-    qsort(v, (size_t)n, sizeof *v, by_value);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
-
-typedef struct {
-    void (*fn)(void *, int, int);
-    void *arg;
-    double cpu[MAX_WORKERS]; /* seconds that each worker ran */
-} timed_region;
-
-static double cpu_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static void timed_worker(void *arg, int worker, int workers)
-{
-    timed_region *r = arg;
-    double begin = cpu_now();
-    r->fn(r->arg, worker, workers);
-    r->cpu[worker] = cpu_now() - begin;
-}
-
-/* Seconds of one parallel region: by the clock, or the longest time a worker was running. */
-static double timed(const meter *m, void (*fn)(void *, int, int), void *arg)
-{
-    timed_region r = {.fn = fn, .arg = arg};
-    double begin = k3_now(), longest = 0;
-    if (!m->cpu_time) {
-        k3_pool_run(m->pool, fn, arg);
-        return k3_now() - begin;
-    }
-    k3_pool_run(m->pool, timed_worker, &r);
-    for (int i = 0; i < k3_pool_size(m->pool); i++)
-        longest = r.cpu[i] > longest ? r.cpu[i] : longest;
-    return longest;
-}
+enum { HUGE = 2 << 20 };
+#define READ_BYTES ((size_t)96 << 20)
 
 /* The next stretch of the big array, so that nothing is still in cache. */
 static size_t advance(size_t *at, size_t bytes, size_t room)
@@ -80,52 +19,64 @@ static size_t advance(size_t *at, size_t bytes, size_t room)
     return here;
 }
 
-/* Samples the kernel, a plain read and a plain multiply-add in turn until the budget is used up. */
+static double run_once(const bench *b, scene *s, const meter *how)
+{
+    return b->part ? b->part(s) : timed(how, b->run, s);
+}
+
+static double bytes_of(const bench *b, const scene *s)
+{
+    return b->bytes > 0 ? b->bytes : s->layers->bytes;
+}
+
+/* Samples the kernel, a plain read or update and a plain multiply-add in turn until the budget is used up. */
 static result measure(const bench *b, scene *s, const meter *how)
 {
-    double run[MAX_SAMPLES], read[MAX_SAMPLES], fma[MAX_SAMPLES];
+    double run[MAX_SAMPLES], memory[MAX_SAMPLES], fma[MAX_SAMPLES], of_memory[MAX_SAMPLES], of_fma[MAX_SAMPLES];
     limit_job l = {.size = READ_BYTES, .rounds = 200000, .width = limit_width(s->K)};
     size_t next = 0, next_read = 0, span = (size_t)b->bytes;
+    const double updated = b->from == UPDATED ? 2 : 1;
     s->rows = b->rows;
     s->n = b->n;
     s->T = b->T;
     s->at = 0;
-    timed(how, b->run, s);
-    long rounds = b->fresh ? 1 : 1 + (long)(2e-4 / (1e-9 + timed(how, b->run, s)));
+    run_once(b, s, how);
+    long rounds = b->from ? 1 : 1 + (long)(2e-4 / (1e-9 + run_once(b, s, how)));
     int n = 0;
     for (double begin = k3_now(); n < MAX_SAMPLES && (n < MIN_SAMPLES || k3_now() - begin < how->budget); n++) {
         run[n] = 0;
         for (long r = 0; r < rounds; r++) {
-            s->at = b->fresh ? advance(&next, span, BIG) : 0;
-            run[n] += timed(how, b->run, s) / (double)rounds;
+            s->at = b->from && !b->part ? advance(&next, span, BIG) : 0;
+            run[n] += run_once(b, s, how) / (double)rounds;
         }
         l.data = s->weights + advance(&next_read, READ_BYTES, BIG);
-        read[n] = (double)READ_BYTES / timed(how, limit_read, &l);
+        memory[n] = updated * (double)READ_BYTES / timed(how, updated > 1 ? limit_update : limit_read, &l);
         fma[n] = limit_flops(&l, k3_pool_size(how->pool)) / timed(how, limit_fma, &l);
+        of_memory[n] = b->from ? bytes_of(b, s) / run[n] / memory[n] : 0;
+        of_fma[n] = b->flops / run[n] / fma[n];
     }
-    return (result){median(run, n), median(read, n), median(fma, n)};
+    return (result){median(run, n), median(memory, n), median(fma, n), median(of_memory, n), median(of_fma, n)};
 }
 
-static void print_result(const bench *b, const result *r, const char *isa, int threads, json_t *list)
+static void print_result(const bench *b, const result *r, const scene *s, int threads, json_t *list)
 {
-    double bytes = b->bytes / r->seconds, flops = b->flops / r->seconds;
-    double of_read = b->fresh ? bytes / r->read : 0, of_fma = flops / r->fma;
-    double ratio = of_read > of_fma ? of_read : of_fma;
+    const char *isa = s->K->name;
+    double bytes = bytes_of(b, s) / r->seconds, flops = b->flops / r->seconds;
+    double ratio = r->of_memory > r->of_fma ? r->of_memory : r->of_fma;
+    const char *limit = ratio == 0 ? "none" : ratio > r->of_memory ? "fma" : b->from == UPDATED ? "update" : "read";
     if (list) {
         json_array_append_new(list,
                               json_pack("{s:s s:s s:s s:i s:f s:f s:f s:f s:f s:f s:s}", "kernel", b->name, "shape",
                                         b->shape, "isa", isa, "threads", threads, "seconds", r->seconds,
-                                        "bytes_per_second", bytes, "flops_per_second", flops, "read_bytes_per_second",
-                                        r->read, "fma_flops_per_second", r->fma, "ratio", ratio, "limit",
-                                        ratio == 0         ? "none"
-                                        : of_read > of_fma ? "memory"
-                                                           : "fma"));
+                                        "bytes_per_second", bytes, "flops_per_second", flops,
+                                        "memory_bytes_per_second", r->memory, "fma_flops_per_second", r->fma, "ratio",
+                                        ratio, "limit", limit));
         return;
     }
     printf("%-14s %-25s %d %11.4f ms", b->name, b->shape, threads, r->seconds * 1e3);
-    printf("%8.1f GB/s %8.1f GFLOP/s  (%5.1f, %6.1f)", bytes / 1e9, flops / 1e9, r->read / 1e9, r->fma / 1e9);
+    printf("%8.1f GB/s %8.1f GFLOP/s  (%5.1f, %6.1f)", bytes / 1e9, flops / 1e9, r->memory / 1e9, r->fma / 1e9);
     if (ratio > 0)
-        printf(" %4.0f %% of %s", ratio * 100, of_read > of_fma ? "memory" : "fma");
+        printf(" %4.0f %% of %s", ratio * 100, limit);
     printf("\n");
     fflush(stdout);
 }
@@ -140,7 +91,7 @@ static void *huge(size_t size)
     return p;
 }
 
-/* Values for all uses: as bf16 and as f32 of magnitude 0.5 to 1, scale bytes near 127. */
+/* Values for all uses: as bf16 and as f32 of magnitude 1/128 to 1/64, scale bytes near 127. */
 static int set_scene(scene *s, k3_err *err)
 {
     s->weights = huge(BIG);
@@ -154,7 +105,7 @@ static int set_scene(scene *s, k3_err *err)
         r ^= r << 13;
         r ^= r >> 7;
         r ^= r << 17;
-        uint64_t v = (r & 0x807f807f807f807fu) | 0x3f003f003f003f00u;
+        uint64_t v = (r & 0x807f807f807f807fu) | 0x3c003c003c003c00u;
         memcpy(s->weights + i, &v, 8);
     }
     for (size_t i = 0; i < SCALES; i++)
@@ -213,14 +164,15 @@ static int read_options(int argc, char **argv, settings *s, k3_err *err)
 static int run_all(scene *s, const settings *set, int threads, json_t *list, k3_err *err)
 {
     meter m = {.budget = set->seconds, .cpu_time = set->cpu_time};
-    if (k3_pool_new(&m.pool, threads, err))
+    if (k3_pool_new(&m.pool, threads, err) || layers_open(s, m.pool, err))
         return err->status;
     for (int i = 0; i < BENCHES; i++) {
         if (set->kernel && strncmp(benches[i].name, set->kernel, strlen(set->kernel)) != 0)
             continue;
         result r = measure(&benches[i], s, &m);
-        print_result(&benches[i], &r, s->K->name, threads, list);
+        print_result(&benches[i], &r, s, threads, list);
     }
+    layers_close(s);
     k3_pool_free(m.pool);
     return 0;
 }
@@ -238,7 +190,7 @@ int main(int argc, char **argv)
         return k3_report_error(&err);
     json_t *list = set.json ? json_array() : NULL;
     if (!list)
-        printf("%s; in brackets: memory read and fused multiply-add measured beside each kernel\n", s.K->name);
+        printf("%s; in brackets: memory and fused multiply-add measured beside each kernel\n", s.K->name);
     int cores = k3_threads_default(), status = 0;
     cores = cores < MAX_WORKERS ? cores : MAX_WORKERS;
     if (set.threads)

@@ -7,7 +7,8 @@
 
 #include "k3_kernel.h"
 
-enum { BIG = 640 << 20, SCALES = 48 << 20, ACT = 24 << 20, HEADS = 96, POSITIONS = 8192, LATENT = 512, KEY = 576 };
+#define BIG ((size_t)1700 << 20) /* holds the weights of a layer and 16 experts */
+enum { SCALES = 112 << 20, ACT = 24 << 20, HEADS = 96, POSITIONS = 8192, LATENT = 512, KEY = 576 };
 
 typedef struct {
     const k3_kernels *K;
@@ -16,14 +17,16 @@ typedef struct {
     uint8_t *scale; /* SCALES bytes */
     float *x, *out; /* ACT bytes each */
     size_t rows, n, T;
+    struct layers *layers;
 } scene;
 
 typedef struct {
     const char *name, *shape;
     size_t rows, n, T;
-    double bytes, flops; /* of one run, read and written */
-    bool fresh;          /* the bytes come from memory, not from cache */
+    double bytes, flops; /* of one run, read and written; bytes 0: those of the layer */
+    enum { CACHED, READ, UPDATED } from; /* where the bytes come from: cache, or memory, where they may be written back */
     void (*run)(void *scene, int worker, int workers);
+    double (*part)(scene *s); /* instead of run: seconds of a part of the forward pass, which uses the pool itself */
 } bench;
 
 static inline void run_bf16(void *arg, int worker, int workers)
@@ -148,34 +151,43 @@ static inline void run_topk(void *arg, int worker, int workers)
     }
 }
 
+#include "layers.h"
+
 #define MM(rows, n, T, size) rows, n, T, (double)(rows) * (n) * (size), 2.0 * (rows) * (n) * (T)
 
 static const bench benches[] = {
-    {"mm_bf16", "q_proj 12288x7168", MM(12288, 7168, 1, 2), true, run_bf16},
-    {"mm_bf16", "o_proj 7168x12288", MM(7168, 12288, 1, 2), true, run_bf16},
-    {"mm_bf16", "router 896x7168", MM(896, 7168, 1, 2), true, run_bf16},
-    {"mm_bf16", "q_proj, 4 tokens", MM(12288, 7168, 4, 2), true, run_bf16},
-    {"mm_bf16", "q_proj, 32 tokens", MM(12288, 7168, 32, 2), true, run_bf16},
-    {"mm_mxfp4", "w1 3072x3584", MM(3072, 3584, 1, 0.53125), true, run_mxfp4},
-    {"mm_mxfp4", "w2 3584x3072", MM(3584, 3072, 1, 0.53125), true, run_mxfp4},
-    {"mm_mxfp4", "w1, 4 tokens", MM(3072, 3584, 4, 0.53125), true, run_mxfp4},
-    {"mm_mxfp4", "w1, 32 tokens", MM(3072, 3584, 32, 0.53125), true, run_mxfp4},
-    {"mm_f32", "scores 96 heads x 8192", MM(POSITIONS, KEY, HEADS, 4), true, run_f32},
+    {"mm_bf16", "q_proj 12288x7168", MM(12288, 7168, 1, 2), READ, run_bf16},
+    {"mm_bf16", "o_proj 7168x12288", MM(7168, 12288, 1, 2), READ, run_bf16},
+    {"mm_bf16", "router 896x7168", MM(896, 7168, 1, 2), READ, run_bf16},
+    {"mm_bf16", "q_proj, 4 tokens", MM(12288, 7168, 4, 2), READ, run_bf16},
+    {"mm_bf16", "q_proj, 32 tokens", MM(12288, 7168, 32, 2), READ, run_bf16},
+    {"mm_mxfp4", "w1 3072x3584", MM(3072, 3584, 1, 0.53125), READ, run_mxfp4},
+    {"mm_mxfp4", "w2 3584x3072", MM(3584, 3072, 1, 0.53125), READ, run_mxfp4},
+    {"mm_mxfp4", "w1, 4 tokens", MM(3072, 3584, 4, 0.53125), READ, run_mxfp4},
+    {"mm_mxfp4", "w1, 32 tokens", MM(3072, 3584, 32, 0.53125), READ, run_mxfp4},
+    {"mm_f32", "scores 96 heads x 8192", MM(POSITIONS, KEY, HEADS, 4), READ, run_f32},
     {"tmm_f32_multi", "P.V 96 heads x 8192", POSITIONS, LATENT, HEADS, 4.0 * POSITIONS *KEY,
-     2.0 * POSITIONS *LATENT *HEADS, true, run_pv},
+     2.0 * POSITIONS *LATENT *HEADS, READ, run_pv},
     {"mla attention", "96 heads, 8192 positions", POSITIONS, KEY, HEADS, 4.0 * POSITIONS *KEY,
-     2.0 * POSITIONS *(LATENT + KEY) * HEADS, true, run_mla},
+     2.0 * POSITIONS *(LATENT + KEY) * HEADS, READ, run_mla},
     {"tmm_bf16", "absorb q, 96 x 128x512", HEADS * 256, LATENT, 1, 2.0 * HEADS * 128 * LATENT,
-     2.0 * HEADS * 128 * LATENT, true, run_absorb},
-    {"kda_step", "96 heads of 128x128", HEADS * 128, 128, 1, 8.0 * HEADS * 128 * 128, 9.0 * HEADS * 128 * 128, true,
+     2.0 * HEADS * 128 * LATENT, READ, run_absorb},
+    {"kda_step", "96 heads of 128x128", HEADS * 128, 128, 1, 8.0 * HEADS * 128 * 128, 9.0 * HEADS * 128 * 128, UPDATED,
      run_kda},
-    {"situ", "33792", 1, 33792, 1, 12.0 * 33792, 0, false, run_situ},
-    {"exp", "12288", 1, 12288, 1, 8.0 * 12288, 0, false, run_exp},
-    {"sigmoid", "12288", 1, 12288, 1, 8.0 * 12288, 0, false, run_sigmoid},
-    {"decay", "12288", 1, 12288, 1, 12.0 * 12288, 0, false, run_decay},
-    {"conv_silu", "36864 channels, 4 taps", 1, 36864, 1, 36.0 * 36864, 0, false, run_conv},
-    {"rmsnorm", "7168", 1, 7168, 1, 12.0 * 7168, 0, false, run_rmsnorm},
-    {"k3_topk", "16 of 896", 1, 896, 1, 4.0 * 896, 0, false, run_topk},
+    {"situ", "33792", 1, 33792, 1, 12.0 * 33792, 0, CACHED, run_situ},
+    {"exp", "12288", 1, 12288, 1, 8.0 * 12288, 0, CACHED, run_exp},
+    {"sigmoid", "12288", 1, 12288, 1, 8.0 * 12288, 0, CACHED, run_sigmoid},
+    {"decay", "12288", 1, 12288, 1, 12.0 * 12288, 0, CACHED, run_decay},
+    {"conv_silu", "36864 channels, 4 taps", 1, 36864, 1, 36.0 * 36864, 0, CACHED, run_conv},
+    {"rmsnorm", "7168", 1, 7168, 1, 12.0 * 7168, 0, CACHED, run_rmsnorm},
+    {"k3_layer", "KDA and MoE", 1, 1, 1, 0, 0, READ, .part = layer_kda},
+    {"k3_layer", "MLA and MoE, token 8192", 1, 1, 1, 0, 0, READ, .part = layer_mla},
+    {"k3_layer", "its MoE", 1, 1, 1, 0, 0, READ, .part = layer_moe},
+    {"k3_layer", "its KDA recurrence", 1, 1, 1, 8.0 * HEADS * 128 * 128, 9.0 * HEADS * 128 * 128, UPDATED,
+     .part = layer_recurrence},
+    {"k3_layer", "its attention, token 8192", 1, 1, 1, 4.0 * POSITIONS *KEY + 2.0 * HEADS * 256 * LATENT,
+     2.0 * POSITIONS *(LATENT + KEY) * HEADS, READ, .part = layer_attention},
+    {"k3_topk", "16 of 896", 1, 896, 1, 4.0 * 896, 0, CACHED, run_topk},
 };
 enum { BENCHES = sizeof benches / sizeof *benches };
 

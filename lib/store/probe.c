@@ -27,9 +27,11 @@ static uint64_t next_random(uint64_t *state)
 static void *probe_reader(void *arg)
 {
     struct probe *p = arg;
-    /* k3-decode's small reads lie in a large ring: whole huge pages for them too. */
+    /* k3-decode's small reads lie in a large ring: a huge page for them too. */
     enum { HUGE_PAGE = 2 << 20 };
-    uint64_t unit = p->huge ? HUGE_PAGE : K3_DIRECT_ALIGN, room = (k3_direct_room(p->size) + unit - 1) / unit * unit;
+    uint64_t room = k3_direct_room(p->size);
+    if (p->huge && room < HUGE_PAGE)
+        room = HUGE_PAGE;
     void *buf = k3_big_alloc(room, p->huge);
     const void *data;
     if (!buf)

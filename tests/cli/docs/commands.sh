@@ -49,7 +49,7 @@ done
 [ $n -gt 10 ] || echo "only $n commands found in docs/"
 
 # links between the pages and to files of the tree
-for page in "$repo"/docs/*.md "$repo/README.md" "$repo/examples/README.md"; do
+for page in "$repo"/docs/*.md "$repo"/docs/data/*.md "$repo/README.md" "$repo/examples/README.md"; do
     grep -o '](\([^)#]*\))' "$page" | sed 's/^](//; s/)$//' | grep -v '^[a-z]*:' | while IFS= read -r link; do
         [ -e "$(dirname "$page")/$link" ] || echo "$(basename "$page"): $link is not there"
     done

@@ -30,5 +30,8 @@ while IFS='|' read -r _ size pinned cache read_gb seconds _; do
     rows=$((rows + 1))
 done < <(sed -n '/^## Where a gigabyte/,/^## /{/^| *[0-9]* [MG]B |/p}' "$repo/docs/TUNING.md")
 [ $rows -ge 12 ] || echo "only $rows rows of tables found"
+# README: the measured ladder is that of the table in docs/data
+grep -v '^#' "$repo/docs/data/ladder-full4.tsv" | awk -F '\t' 'NR > 1 { p = p sprintf(" %.2f |", $3 / 1e9); s = s sprintf(" %.2f |", $4) } END { print "| peak, GB |" p; print "| s a token |" s }' >want
+grep -e '^| peak, GB |' -e '^| s a token |' "$repo/README.md" | diff want -
 # rounding errors of the small model do not depend on the machine
 grep -v '^#' "$repo/docs/data/quant-tiny.tsv" | diff - <(k3-layer quant-error -q -m "$TINY/model")

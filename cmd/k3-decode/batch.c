@@ -126,7 +126,7 @@ static int settle(struct engine *e, struct pass *pass, size_t i, const float *ro
     if (p->draft)
         k3_state_accept(s->state, 1 + right);
     if (!status)
-        status = logits_add(&e->logits, rows, e->logits.file ? p->n + right : 0, err);
+        status = rows_add(&e->logits, rows, e->logits.file ? p->n + right : 0, err);
     if (s->done)
         s->ended = k3_now();
     p->draft = p->draft ? right + 1 : 0; /* for what follows: ids that this pass brought, if it drafted */

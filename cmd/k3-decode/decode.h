@@ -84,16 +84,19 @@ int output_sequences(struct engine *e, k3_err *err);
 /* One JSON line for an id (--stream-json), at once. */
 int output_event(struct engine *e, const struct sequence *s, uint32_t id, double logprob, k3_err *err);
 
-struct logits {
+/* An .npy of rows whose number is known in the end. */
+struct rows {
     k3_file *file;        /* NULL: not asked for */
-    const char *path;
-    FILE *rows_to;        /* the file, or a spool where it cannot be rewritten */
-    uint64_t rows, vocab;
+    const char *path, *dtype;
+    FILE *to;             /* the file, or a spool where it cannot be rewritten */
+    uint64_t n, columns;
+    size_t bytes;         /* of a row */
 };
-int logits_open(struct logits *l, const char *path, uint64_t vocab, k3_err *err);
-int logits_add(struct logits *l, const float *rows, uint64_t n, k3_err *err);
-int logits_commit(struct logits *l, k3_err *err);
-void logits_abort(struct logits *l);
+/* dtype "<f4" or "<f8"; path NULL: nothing is written. */
+int rows_open(struct rows *r, const char *path, const char *dtype, uint64_t columns, k3_err *err);
+int rows_add(struct rows *r, const void *rows, uint64_t n, k3_err *err);
+int rows_commit(struct rows *r, k3_err *err);
+void rows_abort(struct rows *r);
 
 /* ---- sample.c ---- */
 struct sampler {
@@ -131,8 +134,7 @@ void drafts_learn(struct drafts *d, size_t proposed, size_t accepted, double sec
 struct scores {
     uint64_t n;
     double sum, squares;       /* of the negative log-likelihoods */
-    k3_file *npy;              /* NULL: not asked for */
-    uint64_t rows;
+    struct rows npy;           /* float64 [rows][3] */
 };
 int scores_open(struct scores *s, const struct options *o, k3_err *err);
 /* Rows of logits after ids[first .. first+n) of the sequence, those that have a next id. */
@@ -167,7 +169,7 @@ struct engine {
     struct streamer *source;
     k3_model *model;
     float *row;              /* [plan rows][vocab] */
-    struct logits logits;
+    struct rows logits;      /* float32 [rows][vocab] */
     struct sampler sampler;
     struct drafts drafts;
     struct scores scores;

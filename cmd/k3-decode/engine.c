@@ -34,14 +34,15 @@ int engine_open(struct engine *e, struct options *o, k3_err *err)
     e->c = k3_index_config(e->index);
     if ((status = options_finish(o, e->c, err)) || (status = k3_pool_new(&e->pool, o->threads, err)) ||
         (status = sampler_init(&e->sampler, e->kernels, o, e->c->vocab, err)) || (status = scores_open(&e->scores, o, err)) ||
-        (o->logprobs && (status = k3_file_create(&e->logprobs, o->logprobs, err))))
+        (o->logprobs && (status = k3_file_create(&e->logprobs, o->logprobs, err))) ||
+        (o->save_state && (status = k3_file_probe(o->save_state, err))))
         return status;
-    return logits_open(&e->logits, o->logits, e->c->vocab, err);
+    return rows_open(&e->logits, o->logits, "<f4", e->c->vocab, err);
 }
 
 int engine_finish(struct engine *e, k3_err *err)
 {
-    int status = logits_commit(&e->logits, err);
+    int status = rows_commit(&e->logits, err);
     if (!status)
         status = scores_end(e, err);
     if (!status && e->logprobs)
@@ -66,9 +67,9 @@ void engine_close(struct engine *e)
     free(e->seq);
     free(e->row);
     free(e->plan);
-    logits_abort(&e->logits);
+    rows_abort(&e->logits);
     k3_file_abort(&e->logprobs);
-    k3_file_abort(&e->scores.npy);
+    rows_abort(&e->scores.npy);
     k3_trace_abort(&e->trace);
     free(e->trace_row);
     free(e->trace_picks);

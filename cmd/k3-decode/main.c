@@ -48,7 +48,8 @@ int main(int argc, char **argv)
         status = engine_finish(&e, &err);
 
     engine_stop(&e);
-    report_short(&e, status);
+    if (!status || k3_interrupted || k3_verbosity > 0) /* a failure has one line, unless more is asked for */
+        report_short(&e, status);
     if (report && report_write(&e, &report, status, &err, &late) && !status)
         status = (err = late).status;
     if (k3_interrupted) {

@@ -24,9 +24,9 @@ static const char usage[] =
     "memory is given, nor on what other lines there are.\n";
 
 static const k3_opt table[] = {
-    {"model", 'm', "DIR", O_MODEL, "the checkpoint folder (default: $K3_MODEL)"},
-    {"index", 0, "FILE", O_INDEX, "its index (default: DIR/k3.index)"},
-    {"trunk", 0, "FILE", O_TRUNK, "packed trunk (default: DIR/k3.trunk if it is there; \"none\": from the shards)"},
+    {"model", 'm', "MODEL", O_MODEL, "the checkpoint folder (default: $K3_MODEL)"},
+    {"index", 0, "FILE", O_INDEX, "its index (default: MODEL/k3.index)"},
+    {"trunk", 0, "FILE", O_TRUNK, "packed trunk (default: MODEL/k3.trunk if it is there; \"none\": from the shards)"},
     {"gen", 'n', "N", O_GEN, "ids to generate after each prompt (default: 8; 0 only reads it)"},
     {"stop-id", 0, "ID", O_STOP, "end a sequence after this id, repeatable; \"none\" for never\n"
                                  "(default: the end ids of config and tokenizer)"},
@@ -90,14 +90,6 @@ static int add_stop(struct options *o, const char *text, k3_err *err)
     if (!status)
         o->stops[o->nstops++] = (uint32_t)id;
     return status;
-}
-
-static int on_off(const char *value, const char *what, bool *out, k3_err *err)
-{
-    *out = !strcmp(value, "on");
-    if (!*out && strcmp(value, "off"))
-        return k3_fail(err, K3_EUSAGE, "%s: \"%s\" is neither on nor off", what, value);
-    return 0;
 }
 
 static int size_gb(const char *value, const char *what, int64_t *out, k3_err *err)
@@ -199,8 +191,6 @@ static int take_choice(struct options *o, int id, const char *value, k3_err *err
 /* Options that say what to compute. */
 static int take_run(struct options *o, int id, const char *value, k3_err *err)
 {
-    uint64_t n;
-    int status;
     switch (id) {
     case O_MODEL:
         o->model = value;
@@ -224,9 +214,7 @@ static int take_run(struct options *o, int id, const char *value, k3_err *err)
         o->report = value;
         return 0;
     default:
-        if (!(status = k3_num_u64(value, "--threads", 1, 1024, &n, err)))
-            o->threads = (int)n;
-        return status;
+        return k3_opt_threads(value, &o->threads, err);
     }
 }
 
@@ -263,11 +251,11 @@ static int take_how(struct options *o, int id, const char *value, k3_err *err)
     case O_DEPTH:
         return k3_num_u64(value, "--io-depth", 1, 256, &o->io_depth, err);
     case O_DIRECT:
-        return on_off(value, "--direct", &o->direct, err);
+        return k3_opt_on_off(value, "--direct", &o->direct, err);
     case O_HUGE:
-        return on_off(value, "--huge", &o->huge, err);
+        return k3_opt_on_off(value, "--huge", &o->huge, err);
     case O_SPILL:
-        status = on_off(value, "--spill", &on, err);
+        status = k3_opt_on_off(value, "--spill", &on, err);
         o->spill = on;
         o->spill_given = true;
         return status;
@@ -304,8 +292,9 @@ bool options_preset(struct options *o, const char *name)
     return true;
 }
 
-static int take(struct options *o, int id, const char *value, k3_err *err)
+static int take(void *arg, int id, const char *value, k3_err *err)
 {
+    struct options *o = arg;
     if (id >= O_BATCH && id <= O_TRACE)
         return take_choice(o, id, value, err);
     return (id <= O_THREADS ? take_run : take_how)(o, id, value, err);
@@ -334,30 +323,21 @@ static int operands(struct options *o, const k3_args *a, k3_err *err)
         return k3_fail(err, K3_EUSAGE, "state: needs one file");
     else if (a->noperands)
         return k3_fail(err, K3_EUSAGE, "%s: unexpected argument; prompts come on standard input", a->operands[0]);
-    else if (!o->model || !*o->model)
-        return k3_fail(err, K3_EUSAGE, "no model: give -m DIR or set K3_MODEL");
-    return check(o, err);
+    int status = state ? 0 : k3_opt_model(&o->model, err);
+    return status ? status : check(o, err);
 }
 
 int options_parse(struct options *o, int argc, char **argv)
 {
     k3_args args = {.argc = argc, .argv = argv, .table = table};
     k3_err err = {0};
-    int id;
-    *o = (struct options){.model = getenv("K3_MODEL"), .gen = 8, .top_p = 1, .trunk_bytes = -1, .cache_bytes = -1, .spill = -1,
+    bool done;
+    *o = (struct options){.gen = 8, .top_p = 1, .trunk_bytes = -1, .cache_bytes = -1, .spill = -1,
                           .policy = K3_POLICY_LAYERS, .direct = true, .huge = true};
-    while ((id = k3_opt_next(&args, &err)) != K3_OPT_DONE) {
-        if (id == K3_OPT_HELP) {
-            k3_opt_help(stdout, usage, table);
-            return 1;
-        }
-        if (id == K3_OPT_VERSION) {
-            k3_print_version();
-            return 1;
-        }
-        if (id == K3_OPT_BAD || take(o, id, args.value, &err))
-            return k3_report_error(&err) + 1;
-    }
+    if (k3_opt_all(&args, usage, take, o, NULL, &done, &err))
+        return k3_report_error(&err) + 1;
+    if (done)
+        return 1;
     if (o->list_presets) {
         plan_list_presets(o->json);
         return 1;

@@ -72,62 +72,62 @@ int output_event(struct engine *e, const struct sequence *s, uint32_t id, double
     return write_all(line, (size_t)n, err);
 }
 
-int logits_open(struct logits *l, const char *path, uint64_t vocab, k3_err *err)
+int rows_open(struct rows *r, const char *path, const char *dtype, uint64_t columns, k3_err *err)
 {
-    *l = (struct logits){.path = path, .vocab = vocab};
+    *r = (struct rows){.path = path, .dtype = dtype, .columns = columns, .bytes = columns * (size_t)(dtype[2] - '0')};
     if (!path)
         return 0;
-    int status = k3_file_create(&l->file, path, err);
+    int status = k3_file_create(&r->file, path, err);
     if (status)
         return status;
     /* The header counts the rows, which are known at the end: a pipe gets them from a spool. */
-    l->rows_to = k3_file_is_direct(l->file) ? tmpfile() : k3_file_stream(l->file);
-    if (!l->rows_to)
+    r->to = k3_file_is_direct(r->file) ? tmpfile() : k3_file_stream(r->file);
+    if (!r->to)
         return k3_fail_errno(err, path, "cannot make a spool for it");
-    return k3_npy_write_header(l->rows_to, path, "<f4", 2, (uint64_t[]){0, vocab}, err);
+    return k3_npy_write_header(r->to, path, dtype, 2, (uint64_t[]){0, columns}, err);
 }
 
-int logits_add(struct logits *l, const float *rows, uint64_t n, k3_err *err)
+int rows_add(struct rows *r, const void *rows, uint64_t n, k3_err *err)
 {
-    if (!l->file || !n)
+    if (!r->file || !n)
         return 0;
-    if (fwrite(rows, sizeof *rows * l->vocab, n, l->rows_to) != n)
-        return k3_fail_write(err, l->path);
-    l->rows += n;
+    if (fwrite(rows, r->bytes, n, r->to) != n)
+        return k3_fail_write(err, r->path);
+    r->n += n;
     return 0;
 }
 
-static int copy_spool(struct logits *l, k3_err *err)
+static int copy_spool(struct rows *r, k3_err *err)
 {
     char buf[65536];
     size_t n;
-    rewind(l->rows_to);
-    while ((n = fread(buf, 1, sizeof buf, l->rows_to)))
-        if (fwrite(buf, 1, n, k3_file_stream(l->file)) != n)
-            return k3_fail_write(err, l->path);
-    return ferror(l->rows_to) ? k3_fail_errno(err, l->path, "cannot read its spool back") : 0;
+    rewind(r->to);
+    while ((n = fread(buf, 1, sizeof buf, r->to)))
+        if (fwrite(buf, 1, n, k3_file_stream(r->file)) != n)
+            return k3_fail_write(err, r->path);
+    return ferror(r->to) ? k3_fail_errno(err, r->path, "cannot read its spool back") : 0;
 }
 
-int logits_commit(struct logits *l, k3_err *err)
+int rows_commit(struct rows *r, k3_err *err)
 {
-    if (!l->file)
+    if (!r->file)
         return 0;
-    bool spooled = k3_file_is_direct(l->file);
-    if (fseek(l->rows_to, 0, SEEK_SET))
-        return k3_fail_write(err, l->path);
-    int status = k3_npy_write_header(l->rows_to, l->path, "<f4", 2, (uint64_t[]){l->rows, l->vocab}, err);
+    bool spooled = k3_file_is_direct(r->file);
+    if (fseek(r->to, 0, SEEK_SET))
+        return k3_fail_write(err, r->path);
+    int status = k3_npy_write_header(r->to, r->path, r->dtype, 2, (uint64_t[]){r->n, r->columns}, err);
     if (!status && spooled)
-        status = copy_spool(l, err);
+        status = copy_spool(r, err);
     if (status)
         return status;
     if (spooled)
-        fclose(l->rows_to);
-    return k3_file_commit(&l->file, err);
+        fclose(r->to);
+    return k3_file_commit(&r->file, err);
 }
 
-void logits_abort(struct logits *l)
+void rows_abort(struct rows *r)
 {
-    if (l->file && k3_file_is_direct(l->file) && l->rows_to)
-        fclose(l->rows_to);
-    k3_file_abort(&l->file);
+    if (r->file && k3_file_is_direct(r->file) && r->to)
+        fclose(r->to);
+    k3_file_abort(&r->file);
 }

@@ -7,13 +7,7 @@
 
 int scores_open(struct scores *s, const struct options *o, k3_err *err)
 {
-    int status = o->score_npy ? k3_file_create(&s->npy, o->score_npy, err) : 0;
-    /* The header counts the rows; it is written again at the end. */
-    if (!status && s->npy && k3_file_is_direct(s->npy))
-        status = k3_fail(err, K3_EUSAGE, "--score-npy: %s is no regular file", o->score_npy);
-    if (!status && s->npy)
-        status = k3_npy_write_header(k3_file_stream(s->npy), o->score_npy, "<f8", 2, (uint64_t[]){0, 3}, err);
-    return status;
+    return rows_open(&s->npy, o->score_npy, "<f8", 3, err);
 }
 
 /* How many ids come before `id` in order of logit, lower ids first on ties; 0 is the best. */
@@ -44,9 +38,9 @@ static int add_row(struct engine *e, struct sequence *s, size_t at, const float 
     sc->n++;
     sc->sum -= lp;
     sc->squares += lp * lp;
-    if (sc->npy && fwrite((double[]){lp, (double)rank, (double)best}, sizeof(double), 3, k3_file_stream(sc->npy)) != 3)
-        return k3_fail_write(err, e->o->score_npy);
-    sc->rows++;
+    int status = rows_add(&sc->npy, (double[]){lp, (double)rank, (double)best}, 1, err);
+    if (status)
+        return status;
     if (!e->o->score)
         return 0;
     int n = snprintf(line, sizeof line, "%" PRIu64 "\t%zu\t%" PRIu32 "\t%.6f\t%" PRIu64 "\t%" PRIu64 "\n", s->line + 1, at, id,
@@ -65,7 +59,6 @@ int scores_add(struct engine *e, struct sequence *s, size_t first, size_t n, con
 int scores_end(struct engine *e, k3_err *err)
 {
     struct scores *s = &e->scores;
-    int status = 0;
     if (e->o->perplexity) {
         double mean = s->n ? s->sum / (double)s->n : 0;
         double variance = s->n > 1 ? (s->squares - s->sum * mean) / (double)(s->n - 1) : 0;
@@ -74,10 +67,5 @@ int scores_end(struct engine *e, k3_err *err)
             fflush(stdout))
             return k3_fail_write(err, "standard output");
     }
-    if (!s->npy)
-        return 0;
-    if (fseek(k3_file_stream(s->npy), 0, SEEK_SET))
-        return k3_fail_write(err, e->o->score_npy);
-    status = k3_npy_write_header(k3_file_stream(s->npy), e->o->score_npy, "<f8", 2, (uint64_t[]){s->rows, 3}, err);
-    return status ? status : k3_file_commit(&s->npy, err);
+    return rows_commit(&s->npy, err);
 }

@@ -39,14 +39,14 @@ static const char usage[] =
     "  probe [FILE]  how fast the device of the shards, or of FILE, delivers what k3-decode reads\n";
 
 /* Bits of the options that were given, to be checked against the verb. */
-#define BIT(id) (1u << (id))
+#define BIT(id) K3_OPT_BIT(id)
 
 enum operand { NO_OPERAND, OPTIONAL, REQUIRED };
 
 struct verb {
     const char *name;
     int (*run)(const index_opts *o, k3_err *err);
-    unsigned allowed;
+    uint64_t allowed;
     enum operand operand;
 };
 
@@ -68,14 +68,6 @@ static const struct verb *find_verb(const char *name)
         if (!strcmp(name, verbs[i].name))
             return &verbs[i];
     return NULL;
-}
-
-static const char *option_name(int id)
-{
-    const k3_opt *o = table;
-    while (o->id != id)
-        o++;
-    return o->name;
 }
 
 /* Shares the operands out: the verb, then MODEL where the verb wants nothing of its own. */
@@ -107,21 +99,18 @@ static int take_operands(k3_args *a, const struct verb **verb, index_opts *o, k3
     return 0;
 }
 
-static int run(k3_args *a, unsigned given, index_opts *o, k3_err *err)
+static int run(k3_args *a, uint64_t given, index_opts *o, k3_err *err)
 {
     const struct verb *verb = NULL;
     int status = take_operands(a, &verb, o, err);
-    if (status)
-        return status;
-    for (int id = OPT_INDEX; id <= OPT_SECONDS; id++)
-        if ((given & BIT(id)) && !(verb->allowed & BIT(id)))
-            return k3_fail(err, K3_EUSAGE, "--%s does not go with %s; try --help", option_name(id), verb->name);
-    if (!o->model)
+    if (!status)
+        status = k3_opt_only(table, given, verb->allowed | BIT(OPT_MODEL), verb->name, err);
+    bool needs_model = status || verb->run != index_probe || !o->operand;
+    if (!status && needs_model)
+        status = k3_opt_model(&o->model, err);
+    else if (!status && !o->model)
         o->model = getenv("K3_MODEL");
-    bool needs_model = verb->run != index_probe || !o->operand;
-    if (needs_model && (!o->model || !*o->model))
-        return k3_fail(err, K3_EUSAGE, "which model: give -m MODEL or set K3_MODEL");
-    return verb->run(o, err);
+    return status ? status : verb->run(o, err);
 }
 
 /* --depth 1,4,16 */
@@ -145,9 +134,10 @@ static int take_depths(const char *list, index_opts *o, k3_err *err)
     }
 }
 
-static int take_option(int id, const char *value, index_opts *o, k3_err *err)
+static int take_option(void *arg, int id, const char *value, k3_err *err)
 {
-    uint64_t n;
+    index_opts *o = arg;
+    bool on;
     int status = 0;
     switch (id) {
     case OPT_MODEL:
@@ -170,16 +160,14 @@ static int take_option(int id, const char *value, index_opts *o, k3_err *err)
         status = take_depths(value, o, err);
         break;
     case OPT_HUGE:
-        o->small_pages = !strcmp(value, "off");
-        if (!o->small_pages && strcmp(value, "on"))
-            status = k3_fail(err, K3_EUSAGE, "--huge: \"%s\" is neither on nor off", value);
+        status = k3_opt_on_off(value, "--huge", &on, err);
+        o->small_pages = !on;
         break;
     case OPT_SECONDS:
         status = k3_num_double(value, "--seconds", 0.01, 600, &o->seconds, err);
         break;
     case OPT_THREADS:
-        if (!(status = k3_num_u64(value, "--threads", 1, 1024, &n, err)))
-            o->threads = (int)n;
+        status = k3_opt_threads(value, &o->threads, err);
         break;
     case OPT_JSON:
         o->json = true;
@@ -199,25 +187,11 @@ int main(int argc, char **argv)
     k3_err err = {0};
     k3_args args = {.argc = argc, .argv = argv, .table = table};
     index_opts o = {.seconds = 1, .depths = {1, 4, 16}, .ndepths = 3};
-    unsigned given = 0;
-    int id, status = 0;
+    uint64_t given = 0;
+    bool done;
     k3_prog_start("k3-index");
-    while (!status && (id = k3_opt_next(&args, &err)) != K3_OPT_DONE) {
-        switch (id) {
-        case K3_OPT_HELP:
-            k3_opt_help(stdout, usage, table);
-            return k3_prog_end(0);
-        case K3_OPT_VERSION:
-            k3_print_version();
-            return k3_prog_end(0);
-        case K3_OPT_BAD:
-            return k3_prog_end(k3_report_error(&err));
-        default:
-            given |= BIT(id);
-            status = take_option(id, args.value, &o, &err);
-        }
-    }
-    if (!status)
+    int status = k3_opt_all(&args, usage, take_option, &o, &given, &done, &err);
+    if (!status && !done)
         status = run(&args, given, &o, &err);
     return k3_prog_end(status ? k3_report_error(&err) : 0);
 }

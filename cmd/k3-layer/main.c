@@ -40,13 +40,13 @@ static const char usage[] =
     "far int8 and int4 are from the rows of the trunk's matrices whose names match.\n";
 
 /* Bits of the options that were given, to be checked against the verb. */
-#define BIT(id) (1u << (id))
+#define BIT(id) K3_OPT_BIT(id)
 #define COMPUTE (BIT(OPT_MODEL) | BIT(OPT_INDEX) | BIT(OPT_CHUNK) | BIT(OPT_THREADS))
 
 struct verb {
     const char *name; /* NULL: a layer, which needs none */
     int (*run)(const layer_opts *o, k3_err *err);
-    unsigned allowed;
+    uint64_t allowed;
 };
 
 static const struct verb verbs[] = {
@@ -69,9 +69,9 @@ static int take_part(layer_opts *o, const char *text, k3_err *err)
     return k3_fail(err, K3_EUSAGE, "--part: \"%s\" is none of attn, mlp, router and moe", text);
 }
 
-static int take_option(layer_opts *o, int id, const char *value, k3_err *err)
+static int take_option(void *arg, int id, const char *value, k3_err *err)
 {
-    uint64_t n;
+    layer_opts *o = arg;
     int status = 0;
     switch (id) {
     case OPT_MODEL:
@@ -100,8 +100,7 @@ static int take_option(layer_opts *o, int id, const char *value, k3_err *err)
         status = k3_num_u64(value, "--chunk", 1, 1 << 20, &o->chunk, err);
         break;
     case OPT_THREADS:
-        if (!(status = k3_num_u64(value, "--threads", 1, 1024, &n, err)))
-            o->threads = (int)n;
+        status = k3_opt_threads(value, &o->threads, err);
         break;
     case OPT_TOL:
         status = k3_num_double(value, "--tol", 0, 1e300, &o->tol, err);
@@ -119,14 +118,6 @@ static int take_option(layer_opts *o, int id, const char *value, k3_err *err)
         o->json = true;
     }
     return status;
-}
-
-static const char *option_name(int id)
-{
-    const k3_opt *o = table;
-    while (o->id != id)
-        o++;
-    return o->name;
 }
 
 static int take_operands(const k3_args *a, const struct verb **verb, layer_opts *o, k3_err *err)
@@ -155,7 +146,7 @@ static int take_operands(const k3_args *a, const struct verb **verb, layer_opts 
     return 0;
 }
 
-static int check_layer(unsigned given, const layer_opts *o, k3_err *err)
+static int check_layer(uint64_t given, const layer_opts *o, k3_err *err)
 {
     if (!(given & BIT(OPT_LAYER)))
         return k3_fail(err, K3_EUSAGE, "which layer: give -l L, or a verb: embed, head, diff or quant-error; try --help");
@@ -166,18 +157,16 @@ static int check_layer(unsigned given, const layer_opts *o, k3_err *err)
     return 0;
 }
 
-static int run(const k3_args *args, unsigned given, layer_opts *o, k3_err *err)
+static int run(const k3_args *args, uint64_t given, layer_opts *o, k3_err *err)
 {
     const struct verb *verb;
     int status = take_operands(args, &verb, o, err);
-    for (int id = OPT_MODEL; id <= OPT_JSON && !status; id++)
-        if ((given & BIT(id)) && !(verb->allowed & BIT(id)))
-            status = k3_fail(err, K3_EUSAGE, "--%s does not go with %s; try --help", option_name(id),
-                             verb->name ? verb->name : "a layer");
+    if (!status)
+        status = k3_opt_only(table, given, verb->allowed, verb->name ? verb->name : "a layer", err);
     if (!status && verb->run == layer_run)
         status = check_layer(given, o, err);
-    if (!status && verb->run != layer_diff && (!o->model || !*o->model))
-        status = k3_fail(err, K3_EUSAGE, "which model: give -m MODEL or set K3_MODEL");
+    if (!status && verb->run != layer_diff)
+        status = k3_opt_model(&o->model, err);
     return status ? status : verb->run(o, err);
 }
 
@@ -185,26 +174,12 @@ int main(int argc, char **argv)
 {
     k3_err err = {0};
     k3_args args = {.argc = argc, .argv = argv, .table = table};
-    layer_opts o = {.model = getenv("K3_MODEL"), .chunk = 256, .part = -1, .tol = -1, .tol_abs = -1};
-    unsigned given = 0;
-    int id, status = 0;
+    layer_opts o = {.chunk = 256, .part = -1, .tol = -1, .tol_abs = -1};
+    uint64_t given = 0;
+    bool done;
     k3_prog_start("k3-layer");
-    while (!status && (id = k3_opt_next(&args, &err)) != K3_OPT_DONE) {
-        switch (id) {
-        case K3_OPT_HELP:
-            k3_opt_help(stdout, usage, table);
-            return k3_prog_end(0);
-        case K3_OPT_VERSION:
-            k3_print_version();
-            return k3_prog_end(0);
-        case K3_OPT_BAD:
-            return k3_prog_end(k3_report_error(&err));
-        default:
-            given |= BIT(id);
-            status = take_option(&o, id, args.value, &err);
-        }
-    }
-    if (!status)
+    int status = k3_opt_all(&args, usage, take_option, &o, &given, &done, &err);
+    if (!status && !done)
         status = run(&args, given, &o, &err);
     return k3_prog_end(status ? k3_report_error(&err) : 0);
 }

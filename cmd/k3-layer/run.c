@@ -44,6 +44,8 @@ static int start_state(struct call *r, uint64_t *positions, k3_err *err)
     if (!status && file)
         status = k3_state_load(r->state, o->layer, k3_index_fingerprint(r->b->index), file, err);
     k3_state_close(file);
+    if (!status && o->state_file)
+        status = k3_file_probe(o->state_file, err);
     if (!status && *positions > r->b->c->max_positions)
         k3_note("warning: the sequence reaches %" PRIu64 " positions, the model was made for %" PRIu64, *positions,
                 r->b->c->max_positions);

@@ -30,12 +30,12 @@ static const char usage[] =
     "the file with the checkpoint.\n";
 
 /* Bits of the options that were given, to be checked against the verb. */
-#define BIT(id) (1u << (id))
+#define BIT(id) K3_OPT_BIT(id)
 
 struct verb {
     const char *name;
     int (*run)(const pack_opts *o, k3_err *err);
-    unsigned allowed;
+    uint64_t allowed;
 };
 
 static const struct verb verbs[] = {
@@ -44,14 +44,6 @@ static const struct verb verbs[] = {
     {"check", pack_check, BIT(OPT_MODEL) | BIT(OPT_INDEX) | BIT(OPT_DIRECT) | BIT(OPT_THREADS) | BIT(OPT_DEPTH) | BIT(OPT_JSON)},
     {"info", pack_info, BIT(OPT_MODEL) | BIT(OPT_INDEX) | BIT(OPT_JSON)},
 };
-
-static const char *option_name(int id)
-{
-    const k3_opt *o = table;
-    while (o->id != id)
-        o++;
-    return o->name;
-}
 
 /* The verb, then MODEL for build and FILE for the others. */
 static int take_operands(const k3_args *a, const struct verb **verb, pack_opts *o, k3_err *err)
@@ -99,14 +91,13 @@ static int complete(pack_opts *o, const struct verb *verb, char **path, k3_err *
     return 0;
 }
 
-static int run(const k3_args *a, unsigned given, pack_opts *o, k3_err *err)
+static int run(const k3_args *a, uint64_t given, pack_opts *o, k3_err *err)
 {
     const struct verb *verb = NULL;
     char *path = NULL;
     int status = take_operands(a, &verb, o, err);
-    for (int id = OPT_MODEL; id <= OPT_JSON && !status; id++)
-        if ((given & BIT(id)) && !(verb->allowed & BIT(id)))
-            status = k3_fail(err, K3_EUSAGE, "--%s does not go with %s; try --help", option_name(id), verb->name);
+    if (!status)
+        status = k3_opt_only(table, given, verb->allowed, verb->name, err);
     if (!status)
         status = complete(o, verb, &path, err);
     if (!status)
@@ -115,8 +106,10 @@ static int run(const k3_args *a, unsigned given, pack_opts *o, k3_err *err)
     return status;
 }
 
-static int take_option(int id, const char *value, pack_opts *o, k3_err *err)
+static int take_option(void *arg, int id, const char *value, k3_err *err)
 {
+    pack_opts *o = arg;
+    bool on;
     uint64_t n;
     int status = 0;
     switch (id) {
@@ -138,13 +131,11 @@ static int take_option(int id, const char *value, pack_opts *o, k3_err *err)
             status = k3_fail(err, K3_EUSAGE, "--tile: \"%s\" is outside 4Ki..16Mi", value);
         break;
     case OPT_DIRECT:
-        o->work.plain = !strcmp(value, "off");
-        if (!o->work.plain && strcmp(value, "on"))
-            status = k3_fail(err, K3_EUSAGE, "--direct: \"%s\" is neither on nor off", value);
+        status = k3_opt_on_off(value, "--direct", &on, err);
+        o->work.plain = !on;
         break;
     case OPT_THREADS:
-        if (!(status = k3_num_u64(value, "--threads", 1, 1024, &n, err)))
-            o->work.threads = (int)n;
+        status = k3_opt_threads(value, &o->work.threads, err);
         break;
     case OPT_DEPTH:
         if (!(status = k3_num_u64(value, "--io-depth", 1, K3_PACK_DEPTH_MAX, &n, err)))
@@ -162,24 +153,14 @@ int main(int argc, char **argv)
     k3_err err = {0};
     k3_args args = {.argc = argc, .argv = argv, .table = table};
     pack_opts o = {.work = {.tile_bytes = K3_PACK_TILE_DEFAULT, .depth = 8}};
-    unsigned given = 0;
-    int id;
+    uint64_t given = 0;
+    bool done;
     k3_prog_start("k3-pack");
-    while ((id = k3_opt_next(&args, &err)) != K3_OPT_DONE) {
-        if (id == K3_OPT_HELP) {
-            k3_opt_help(stdout, usage, table);
-            return k3_prog_end(0);
-        }
-        if (id == K3_OPT_VERSION) {
-            k3_print_version();
-            return k3_prog_end(0);
-        }
-        if (id == K3_OPT_BAD || take_option(id, args.value, &o, &err))
-            return k3_prog_end(k3_report_error(&err));
-        given |= BIT(id);
-    }
+    int status = k3_opt_all(&args, usage, take_option, &o, &given, &done, &err);
+    if (status || done)
+        return k3_prog_end(status ? k3_report_error(&err) : 0);
     k3_catch_signals();
-    int status = run(&args, given, &o, &err);
+    status = run(&args, given, &o, &err);
     k3_progress_end();
     if (status)
         status = k3_report_error(&err);

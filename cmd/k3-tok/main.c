@@ -30,12 +30,12 @@ static const char usage[] =
     "messages; ids lists the special ids.\n";
 
 /* Bits of the options that were given, to be checked against the verb. */
-#define BIT(id) (1u << (id))
+#define BIT(id) K3_OPT_BIT(id)
 
 struct verb {
     const char *name;
     int (*run)(const tok_opts *o, k3_err *err);
-    unsigned allowed;
+    uint64_t allowed;
 };
 
 static const struct verb verbs[] = {
@@ -45,27 +45,19 @@ static const struct verb verbs[] = {
     {"ids", tok_ids, BIT(OPT_JSON)},
 };
 
-static const char *option_name(int id)
-{
-    const k3_opt *o = table;
-    while (o->id != id)
-        o++;
-    return o->name;
-}
-
 /* Every option given must be one of the verb's, and at most one may choose the form of the output. */
-static int check_options(const struct verb *verb, unsigned given, k3_err *err)
+static int check_options(const struct verb *verb, uint64_t given, k3_err *err)
 {
     static const int forms[] = {OPT_BINARY, OPT_COUNT, OPT_PIECES, OPT_JSON};
     int form = 0;
-    for (int id = OPT_LINES; id <= OPT_JSON; id++)
-        if ((given & BIT(id)) && !(verb->allowed & BIT(id)))
-            return k3_fail(err, K3_EUSAGE, "--%s does not go with %s; try --help", option_name(id), verb->name);
+    int status = k3_opt_only(table, given, verb->allowed | BIT(OPT_MODEL), verb->name, err);
+    if (status)
+        return status;
     for (unsigned i = 0; i < sizeof forms / sizeof *forms; i++) {
         if (!(given & BIT(forms[i])))
             continue;
         if (form)
-            return k3_fail(err, K3_EUSAGE, "--%s and --%s exclude each other", option_name(form), option_name(forms[i]));
+            return k3_fail(err, K3_EUSAGE, "--%s and --%s exclude each other", k3_opt_name(table, form), k3_opt_name(table, forms[i]));
         form = forms[i];
     }
     if (form == OPT_BINARY && (given & BIT(OPT_LINES)))
@@ -87,16 +79,16 @@ static int find_verb(const k3_args *args, const struct verb **verb, k3_err *err)
     return k3_fail(err, K3_EUSAGE, "%s: unknown verb; encode, decode, chat or ids", args->operands[0]);
 }
 
-static int run(const k3_args *args, unsigned given, const char *model, k3_err *err)
+static int run(const k3_args *args, uint64_t given, const char *model, k3_err *err)
 {
     const struct verb *verb = NULL;
     int status = find_verb(args, &verb, err);
     if (!status)
         status = check_options(verb, given, err);
+    if (!status)
+        status = k3_opt_model(&model, err);
     if (status)
         return status;
-    if (!model || !*model)
-        return k3_fail(err, K3_EUSAGE, "which model: give -m MODEL or set K3_MODEL");
     const tok_opts o = {
         .model = model,
         .special = given & BIT(OPT_SPECIAL),
@@ -110,31 +102,25 @@ static int run(const k3_args *args, unsigned given, const char *model, k3_err *e
     return verb->run(&o, err);
 }
 
+static int take_option(void *arg, int id, const char *value, k3_err *err)
+{
+    const char **model = arg;
+    (void)err;
+    if (id == OPT_MODEL)
+        *model = value;
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     k3_err err = {0};
     k3_args args = {.argc = argc, .argv = argv, .table = table};
-    const char *model = getenv("K3_MODEL");
-    unsigned given = 0;
-    int id;
+    const char *model = NULL;
+    uint64_t given = 0;
+    bool done;
     k3_prog_start("k3-tok");
-    while ((id = k3_opt_next(&args, &err)) != K3_OPT_DONE) {
-        switch (id) {
-        case K3_OPT_HELP:
-            k3_opt_help(stdout, usage, table);
-            return k3_prog_end(0);
-        case K3_OPT_VERSION:
-            k3_print_version();
-            return k3_prog_end(0);
-        case K3_OPT_BAD:
-            return k3_prog_end(k3_report_error(&err));
-        case OPT_MODEL:
-            model = args.value;
-            break;
-        default:
-            given |= BIT(id);
-        }
-    }
-    int status = run(&args, given, model, &err);
+    int status = k3_opt_all(&args, usage, take_option, &model, &given, &done, &err);
+    if (!status && !done)
+        status = run(&args, given, model, &err);
     return k3_prog_end(status ? k3_report_error(&err) : 0);
 }

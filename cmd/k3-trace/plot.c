@@ -341,8 +341,6 @@ static int run(struct plot *p, k3_trace_reader *r, k3_err *err)
 
 static int take_option(struct plot *p, int id, const char *value, k3_err *err)
 {
-    uint64_t n = 1;
-    int status = 0;
     switch (id) {
     case OPT_OUT:
         p->out = value;
@@ -366,9 +364,7 @@ static int take_option(struct plot *p, int id, const char *value, k3_err *err)
     case OPT_SEED:
         return k3_num_u64(value, "--seed", 0, UINT64_MAX, &p->job.seed, err);
     default:
-        status = k3_num_u64(value, "--threads", 1, 1024, &n, err);
-        p->job.threads = (int)n;
-        return status;
+        return k3_opt_threads(value, &p->job.threads, err);
     }
 }
 

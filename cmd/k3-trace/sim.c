@@ -93,7 +93,6 @@ static int parse_rates(const char *text, struct sim *s, k3_err *err)
 
 static int take_option(struct sim *s, int id, const char *value, k3_err *err)
 {
-    uint64_t n;
     int status = 0;
     switch (id) {
     case OPT_MODEL:
@@ -139,9 +138,7 @@ static int take_option(struct sim *s, int id, const char *value, k3_err *err)
     case OPT_SEED:
         return k3_num_u64(value, "--seed", 0, UINT64_MAX, &s->job.seed, err);
     default:
-        status = k3_num_u64(value, "--threads", 1, 1024, &n, err);
-        s->job.threads = status ? 1 : (int)n;
-        return status;
+        return k3_opt_threads(value, &s->job.threads, err);
     }
 }
 

@@ -80,6 +80,17 @@ no_memory:
     return k3_fail(err, K3_ESYS, "%s: out of memory", path);
 }
 
+int k3_file_probe(const char *path, k3_err *err)
+{
+    struct stat st;
+    k3_file *f;
+    if (named_descriptor(path) >= 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+        return 0;
+    int status = k3_file_create(&f, path, err);
+    k3_file_abort(&f);
+    return status;
+}
+
 FILE *k3_file_stream(k3_file *f)
 {
     return f->stream;

@@ -96,7 +96,9 @@ void k3_die_by_signal(void);
 /* `what` names the option or field in the message; all return K3_EUSAGE for
  * anything but one complete number inside the range. */
 
+/* Decimal digits only, from min to max. */
 int k3_num_u64(const char *text, const char *what, uint64_t min, uint64_t max, uint64_t *out, k3_err *err);
+/* Decimal, with a fraction and an exponent if need be: 1, -0.5, 1e-3; no plus sign in front, no inf, no nan. */
 int k3_num_double(const char *text, const char *what, double min, double max, double *out, k3_err *err);
 
 /* A size: digits with an optional fraction and K M G T (10^3n) or Ki Mi Gi Ti (2^10n),
@@ -147,6 +149,28 @@ typedef struct k3_args {
  * operands may be mixed; "--" ends options; "-" is an operand. */
 int k3_opt_next(k3_args *args, k3_err *err);
 
+/* All options of a command line: take(arg, id, value, err) for each but the common ones, and bit `id` of *given
+ * (which may be NULL; ids are below 64 then). --help and --version are printed, and *done is then true: the program
+ * ends with 0. Returns what `take` or misuse returned. */
+int k3_opt_all(k3_args *args, const char *usage, int (*take)(void *arg, int id, const char *value, k3_err *err), void *arg,
+               uint64_t *given, bool *done, k3_err *err);
+
+/* Bit of an option, for k3_opt_all and k3_opt_only. */
+#define K3_OPT_BIT(id) (UINT64_C(1) << (id))
+
+/* The long name of the option with that id, which must be in the table. */
+const char *k3_opt_name(const k3_opt *table, int id);
+
+/* K3_EUSAGE for the first option in `given` that is not in `allowed`: "--json does not go with VERB". */
+int k3_opt_only(const k3_opt *table, uint64_t given, uint64_t allowed, const char *verb, k3_err *err);
+
+/* Values that several programs take: "on" or "off"; --threads, 1 to 1024. */
+int k3_opt_on_off(const char *value, const char *what, bool *on, k3_err *err);
+int k3_opt_threads(const char *value, int *threads, k3_err *err);
+
+/* Leaves *model if it is given, else $K3_MODEL; K3_EUSAGE if that is not set either. */
+int k3_opt_model(const char **model, k3_err *err);
+
 /* Prints `usage` (the lines above the options), then the table aligned. */
 void k3_opt_help(FILE *to, const char *usage, const k3_opt *table);
 
@@ -171,6 +195,10 @@ void k3_file_abort(k3_file **file);
 
 /* For files of other kinds, once they are flushed: rename, fsync of the folder. */
 int k3_put_in_place(const char *temp, const char *path, k3_err *err);
+
+/* Whether a file could appear there: K3_ESYS as k3_file_create would, for what is written at the end of long work. What
+ * exists and is no regular file is not touched. */
+int k3_file_probe(const char *path, k3_err *err);
 
 /* Reads a whole file of at most `max` bytes; *data is malloc'ed with a NUL after it. */
 int k3_read_file(const char *path, uint64_t max, char **data, size_t *size, k3_err *err);

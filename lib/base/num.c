@@ -45,7 +45,7 @@ int k3_num_u64(const char *text, const char *what, uint64_t min, uint64_t max, u
 int k3_num_double(const char *text, const char *what, double min, double max, double *out, k3_err *err)
 {
     char *end = NULL;
-    bool plain = *text && strspn(text, "0123456789.eE+-") == strlen(text);
+    bool plain = *text && *text != '+' && strspn(text, "0123456789.eE+-") == strlen(text);
     double v = plain ? strtod(text, &end) : 0;
     if (!plain || *end || !isfinite(v) || v < min || v > max)
         return k3_fail(err, K3_EUSAGE, "%s: \"%s\" is not a number from %g to %g", what, text, min, max);

@@ -1,6 +1,7 @@
 /* Options from a table, so that parsing, help and completion cannot disagree. */
 #include "k3_base.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const k3_opt *by_name(const k3_opt *t, const char *name, size_t len)
@@ -108,6 +109,67 @@ int k3_opt_next(k3_args *a, k3_err *err)
         else
             return id;
     }
+}
+
+int k3_opt_all(k3_args *a, const char *usage, int (*take)(void *arg, int id, const char *value, k3_err *err), void *arg,
+               uint64_t *given, bool *done, k3_err *err)
+{
+    int id, status = 0;
+    *done = false;
+    while (!status && (id = k3_opt_next(a, err)) != K3_OPT_DONE) {
+        *done = id == K3_OPT_HELP || id == K3_OPT_VERSION;
+        if (id == K3_OPT_HELP)
+            k3_opt_help(stdout, usage, a->table);
+        if (id == K3_OPT_VERSION)
+            k3_print_version();
+        if (*done)
+            return 0;
+        if (id == K3_OPT_BAD)
+            return K3_EUSAGE;
+        if (given)
+            *given |= K3_OPT_BIT(id);
+        status = take(arg, id, a->value, err);
+    }
+    return status;
+}
+
+const char *k3_opt_name(const k3_opt *table, int id)
+{
+    while (table->id != id)
+        table++;
+    return table->name;
+}
+
+int k3_opt_only(const k3_opt *table, uint64_t given, uint64_t allowed, const char *verb, k3_err *err)
+{
+    for (const k3_opt *o = table; o->name; o++)
+        if (o->id < 64 && (given & ~allowed & K3_OPT_BIT(o->id)))
+            return k3_fail(err, K3_EUSAGE, "--%s does not go with %s; try --help", o->name, verb);
+    return 0;
+}
+
+int k3_opt_on_off(const char *value, const char *what, bool *on, k3_err *err)
+{
+    *on = !strcmp(value, "on");
+    if (!*on && strcmp(value, "off"))
+        return k3_fail(err, K3_EUSAGE, "%s: \"%s\" is neither on nor off", what, value);
+    return 0;
+}
+
+int k3_opt_threads(const char *value, int *threads, k3_err *err)
+{
+    uint64_t n;
+    int status = k3_num_u64(value, "--threads", 1, 1024, &n, err);
+    if (!status)
+        *threads = (int)n;
+    return status;
+}
+
+int k3_opt_model(const char **model, k3_err *err)
+{
+    if (!*model)
+        *model = getenv("K3_MODEL");
+    return *model && **model ? 0 : k3_fail(err, K3_EUSAGE, "which model: give -m MODEL or set K3_MODEL");
 }
 
 void k3_opt_help(FILE *to, const char *usage, const k3_opt *table)

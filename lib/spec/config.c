@@ -312,14 +312,33 @@ static void check_sizes(struct problems *p, const k3_config *c)
             c->expert_inter);
 }
 
+/* The first name on a line of the text, in quotes and with ": " after it, or "". A number that JSON's reader cannot
+ * hold is known by its line only. */
+static const char *name_on_line(const char *text, size_t size, int line, char buf[80])
+{
+    const char *at = text, *end = text + size, *stop, *quote;
+    while (--line > 0 && (at = memchr(at, '\n', (size_t)(end - at))))
+        at++;
+    stop = at ? memchr(at, '\n', (size_t)(end - at)) : NULL;
+    at = at ? memchr(at, '"', (size_t)((stop ? stop : end) - at)) : NULL;
+    quote = at ? memchr(at + 1, '"', (size_t)((stop ? stop : end) - at - 1)) : NULL;
+    if (!quote || quote - at > 70 || at == quote - 1)
+        return "";
+    snprintf(buf, 80, "%.*s: ", (int)(quote - at - 1), at + 1);
+    return buf;
+}
+
 int k3_config_parse(const char *text, size_t size, const char *file, k3_config *c, k3_err *err)
 {
     struct problems p = {0};
     json_error_t je;
     memset(c, 0, sizeof *c);
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &je);
-    if (!root)
-        return k3_fail(err, K3_EUSAGE, "%s: line %d: %s", file, je.line, je.text);
+    if (!root) {
+        char name[80];
+        bool number = json_error_code(&je) == json_error_numeric_overflow;
+        return k3_fail(err, K3_EUSAGE, "%s: line %d: %s%s", file, je.line, number ? name_on_line(text, size, je.line, name) : "", je.text);
+    }
     json_t *t = json_is_object(root) ? need_object(&p, root, "", "text_config") : NULL;
     if (!json_is_object(root))
         odd(&p, "the config is not an object");

@@ -43,8 +43,10 @@ int k3_index_build(k3_index **ix, const char *model_dir, int threads, k3_err *er
 /* Writes the file that k3_index_open maps; it appears whole or not at all. */
 int k3_index_write(const k3_index *ix, const char *path, k3_err *err);
 
+/* Frees it and what it handed out; NULL is fine. */
 void k3_index_close(k3_index *ix);
 
+/* The model's config, as it was when the index was made; belongs to the index. */
 const k3_config *k3_index_config(const k3_index *ix);
 const char *k3_index_dir(const k3_index *ix); /* the model folder as given */
 k3_fingerprint k3_index_fingerprint(const k3_index *ix);
@@ -72,6 +74,7 @@ bool k3_index_expert(const k3_index *ix, int layer, uint64_t expert, k3_extent p
  * released 128 entries mean is only unambiguous when the tail is padding. */
 int k3_a_log_check(const k3_index *ix, int layer, const void *stored, uint64_t count, k3_err *err);
 
+/* How many shards there are; they are numbered from 0. */
 uint32_t k3_index_shards(const k3_index *ix);
 const char *k3_index_shard_name(const k3_index *ix, uint32_t shard); /* file name without folder */
 const char *k3_index_shard_path(const k3_index *ix, uint32_t shard);

@@ -57,7 +57,8 @@ enum {
     K3_SIM_COUNT
 };
 
-const char *k3_sim_name(int kind);
+/* The name on the command line, and back. */
+const char *k3_sim_name(int kind);    /* kind: K3_SIM_* below K3_SIM_COUNT */
 int k3_sim_kind(const char *name);    /* or -1 */
 bool k3_sim_knows_future(int kind);   /* then k3_sim_run gets the whole trace in one call */
 

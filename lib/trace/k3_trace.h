@@ -72,6 +72,7 @@ int k3_policy_distinct(k3_policy *policy, const int32_t *experts, int rows, int 
  * content must be read before the next batch is asked about. Returns the hits. */
 int k3_policy_batch(k3_policy *policy, int layer, const int32_t *experts, int n, int32_t *slot_of, uint8_t *hit);
 
+/* How many slots it was made for. */
 uint32_t k3_policy_slots(const k3_policy *policy);
 /* Slot of a resident expert, or -1. */
 int32_t k3_policy_slot(const k3_policy *policy, int layer, int expert);

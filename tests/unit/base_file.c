@@ -1,6 +1,7 @@
 /* Files that appear whole: at commit under their name, or not at all. */
 #define _GNU_SOURCE
 #include "k3_base.h"
+#include "temp_folder.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -13,12 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char dir[64];
+static char dir[FOLDER_MAX];
 
 static void enter(void)
 {
-    strcpy(dir, "/tmp/k3-base-XXXXXX");
-    cr_assert(mkdtemp(dir) != NULL);
+    temp_folder(dir);
 }
 
 /* Everything in the folder, removed on the way: "a b". */
@@ -51,7 +51,7 @@ TestSuite(base_file, .init = enter, .fini = leave);
 
 static const char *at(const char *name)
 {
-    static char path[2][256];
+    static char path[2][512];
     static int turn;
     turn = !turn;
     snprintf(path[turn], sizeof path[turn], "%s/%s", dir, name);

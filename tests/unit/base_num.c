@@ -34,7 +34,7 @@ Test(base_num, whole_numbers_and_their_borders)
 
 Test(base_num, reals)
 {
-    static const char *const bad[] = {"", " 1", "1 ", "nan", "inf", "-inf", "1e999", "0x1p3", "1.2.3", "1e", ".", "1f", "--1", "1,5"};
+    static const char *const bad[] = {"", " 1", "1 ", "+1", "nan", "inf", "-inf", "1e999", "0x1p3", "1.2.3", "1e", ".", "1f", "--1", "1,5"};
     double v = 77;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cr_expect_eq(k3_num_double(bad[i], "--tol", -1e300, 1e300, &v, NULL), K3_EUSAGE, "taken: \"%s\"", bad[i]);

@@ -109,3 +109,64 @@ Test(base_opt, help_shows_the_table)
     cr_expect(strstr(text, "\n  -h, --help ") != NULL && strstr(text, "\n  -q, --quiet ") != NULL);
     free(text);
 }
+
+/* ---- all of a command line at once ---- */
+
+static int take(void *arg, int id, const char *value, k3_err *err)
+{
+    (void)err;
+    if (id == GEN)
+        return k3_opt_threads(value, arg, err);
+    return 0;
+}
+
+static int take_all(const char *word, const char *value, uint64_t *given, int *threads, bool *done, k3_err *err)
+{
+    char *argv[] = {(char *)"prog", (char *)word, (char *)value, NULL};
+    k3_args a = {.argc = value ? 3 : word ? 2 : 1, .argv = argv, .table = table};
+    *given = 0;
+    *threads = -1;
+    return k3_opt_all(&a, "usage\n", take, threads, given, done, err);
+}
+
+/* What was given is told apart from what was not, and an error of a value ends it all. */
+Test(base_opt, all)
+{
+    uint64_t given;
+    int threads;
+    bool done;
+    k3_err err = {0};
+    cr_expect_eq(take_all(NULL, NULL, &given, &threads, &done, &err), 0);
+    cr_expect(!given && !done && threads == -1);
+    cr_expect_eq(take_all("--gen", "1024", &given, &threads, &done, &err), 0);
+    cr_expect(given == K3_OPT_BIT(GEN) && !done && threads == 1024);
+    cr_expect_eq(take_all("--gen", "1025", &given, &threads, &done, &err), K3_EUSAGE);
+    cr_expect(threads == -1 && strstr(err.text, "--threads: \"1025\""), "%s", err.text);
+    cr_expect_eq(take_all("--none", NULL, &given, &threads, &done, &err), K3_EUSAGE);
+    cr_expect(!done);
+    cr_expect_eq(take_all("-l", NULL, &given, &threads, &done, &err), 0);
+    cr_expect_eq(given, K3_OPT_BIT(LINES));
+    cr_expect_eq(k3_opt_only(table, given, K3_OPT_BIT(LINES) | K3_OPT_BIT(GEN), "verb", &err), 0);
+    cr_expect_eq(k3_opt_only(table, given | K3_OPT_BIT(GEN), K3_OPT_BIT(LINES), "verb", &err), K3_EUSAGE);
+    cr_expect_str_eq(err.text, "--gen does not go with verb; try --help");
+    cr_expect_str_eq(k3_opt_name(table, LINES), "lines");
+}
+
+Test(base_opt, on_off_and_model)
+{
+    bool on = true;
+    k3_err err = {0};
+    const char *model = "", *given = "dir";
+    cr_expect(!k3_opt_on_off("on", "--x", &on, &err) && on);
+    cr_expect(!k3_opt_on_off("off", "--x", &on, &err) && !on);
+    cr_expect_eq(k3_opt_on_off("On", "--x", &on, &err), K3_EUSAGE);
+    cr_expect_str_eq(err.text, "--x: \"On\" is neither on nor off");
+    setenv("K3_MODEL", "other", 1);
+    cr_expect(!k3_opt_model(&given, &err) && !strcmp(given, "dir"));
+    cr_expect_eq(k3_opt_model(&model, &err), K3_EUSAGE, "an empty -m is no wish for the default");
+    model = NULL;
+    cr_expect(!k3_opt_model(&model, &err) && !strcmp(model, "other"));
+    unsetenv("K3_MODEL");
+    model = NULL;
+    cr_expect_eq(k3_opt_model(&model, &err), K3_EUSAGE);
+}

@@ -1,5 +1,6 @@
 /* The state file: goes on where it stopped, and refuses everything that is not whole and not ours. */
 #include "model_fixture.h"
+#include "temp_folder.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -13,12 +14,11 @@
 
 enum { HEAD = 96, SECTION = 16, SUM = 8, MARK = 16, TILE = 65536 }; /* k3-state(5) */
 
-static char dir[64], path[80];
+static char dir[FOLDER_MAX], path[FOLDER_MAX + 16];
 
 static void make_dir(void)
 {
-    strcpy(dir, "/tmp/k3state.XXXXXX");
-    cr_assert(mkdtemp(dir));
+    temp_folder(dir);
     snprintf(path, sizeof path, "%s/s", dir);
 }
 
@@ -420,7 +420,7 @@ Test(state_file, failed_save)
 {
     struct target t;
     k3_err err = {0};
-    char missing[128];
+    char missing[FOLDER_MAX + 8];
     target_open(&t);
     k3_fingerprint model = k3_index_fingerprint(t.f.index);
     signal(SIGXFSZ, SIG_IGN);

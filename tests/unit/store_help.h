@@ -3,6 +3,7 @@
 #define STORE_HELP_H
 
 #include "k3_store.h"
+#include "temp_folder.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 #define ODD "tests/fixtures/odd/model"
 
-static char folder[64];
+static char folder[FOLDER_MAX];
 
 /* Runs a shell command, with `folder` as $D. */
 static inline void sh(const char *command)
@@ -22,8 +23,7 @@ static inline void sh(const char *command)
 
 static inline void folder_make(void)
 {
-    strcpy(folder, "/tmp/k3-store-XXXXXX");
-    cr_assert(mkdtemp(folder));
+    temp_folder(folder);
 }
 
 static inline void folder_remove(void)
@@ -40,7 +40,7 @@ static inline void folder_odd(void)
 
 static inline const char *in_folder(const char *name)
 {
-    static char path[256];
+    static char path[512];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     return path;
 }

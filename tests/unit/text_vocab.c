@@ -1,5 +1,6 @@
 /* What tokenizer_config.json alone says about the end of a generation. */
 #include "k3_text.h"
+#include "temp_folder.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -10,10 +11,10 @@
 /* k3_vocab_eos of a folder with that file (none if NULL): the id, -1 for none, -2 for an error (in *err). */
 static int64_t eos_of(const char *config, k3_err *err)
 {
-    char dir[] = "/tmp/k3-eos-XXXXXX", path[64];
+    char dir[FOLDER_MAX], path[FOLDER_MAX + 32];
     uint32_t id[4];
     size_t n = 9;
-    cr_assert_not_null(mkdtemp(dir));
+    temp_folder(dir);
     snprintf(path, sizeof path, "%s/tokenizer_config.json", dir);
     FILE *f = config ? fopen(path, "w") : NULL;
     if (f) {

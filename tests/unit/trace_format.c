@@ -1,5 +1,6 @@
 /* .k3t: what is written comes back, and nothing damaged is believed. */
 #include "../../lib/trace/format.h"
+#include "temp_folder.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -16,13 +17,12 @@ static uint32_t below(uint32_t n)
     return (uint32_t)((rng >> 32) * n >> 32);
 }
 
-static char dir[64], file[96];
+static char dir[FOLDER_MAX], file[FOLDER_MAX + 16];
 
 static void setup(void)
 {
     rng = 7;
-    strcpy(dir, "/tmp/k3-trace-unit-XXXXXX");
-    cr_assert_not_null(mkdtemp(dir));
+    temp_folder(dir);
     snprintf(file, sizeof file, "%s/t.k3t", dir);
 }
 

@@ -250,7 +250,7 @@ Test(trunk_file, holes_stay_holes)
 /* ---- damage -------------------------------------------------------------------------- */
 
 static k3_index *ix;
-static char path[256];
+static char path[512];
 static k3_trunk_facts facts;
 static k3_trunk *whole;
 

@@ -17,3 +17,8 @@ head -c 128 s.npy | grep -ao "'shape': ([0-9, ]*)"
 { echo "$ids $greedy"; echo 1 2 3 4 5; } | k3-decode -q --score > together
 { echo "$ids $greedy" | k3-decode -q --score; echo 1 2 3 4 5 | k3-decode -q --score | sed 's/^1/2/'; } | cmp - together && echo "as alone"
 printf '1\n\n' | k3-decode -q --perplexity
+# Through a pipe come the same bytes, the count of rows in front included.
+{ echo "$ids $greedy"; echo 5; echo; echo 1 2; } > lines
+k3-decode -q --score-npy >(cat > piped.npy; touch ended) < lines >/dev/null
+until [ -e ended ]; do sleep 0.05; done
+cmp s.npy piped.npy && echo "the same through a pipe"

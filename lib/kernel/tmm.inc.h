@@ -56,14 +56,14 @@ static void tmm_f32(float *out, const float *a, const float *m, size_t rows, siz
     chain(F32, out, a, m, rows, cols, ldm);
 }
 
-/* CHAIN_H vectors against V vectors of columns, of which the last has `last` <= 16.
+/* H <= CHAIN_H vectors against V vectors of columns, of which the last has `last` <= 16.
  * Asks for vectors from..to of the same columns `ahead` rows further on. */
-INLINE void chain_tile(int V, size_t last, float *out, size_t ldo, const float *a, size_t lda, const float *m,
+INLINE void chain_tile(int H, int V, size_t last, float *out, size_t ldo, const float *a, size_t lda, const float *m,
                        size_t rows, size_t ldm, size_t ahead, size_t from, size_t to)
 {
     v16 acc[CHAIN_H][CHAIN_V];
     UNROLL
-    for (int h = 0; h < CHAIN_H; h++)
+    for (int h = 0; h < H; h++)
         UNROLL
         for (int v = 0; v < V; v++)
             acc[h][v] = load_part(out + (size_t)h * ldo + 16 * v, v < V - 1 ? 16 : last);
@@ -75,7 +75,7 @@ INLINE void chain_tile(int V, size_t last, float *out, size_t ldo, const float *
         for (int v = 0; v < V; v++)
             b[v] = load_part(m + i * ldm + 16 * v, v < V - 1 ? 16 : last);
         UNROLL
-        for (int h = 0; h < CHAIN_H; h++) {
+        for (int h = 0; h < H; h++) {
             v16 s = v_set1(a[(size_t)h * lda + i]);
             UNROLL
             for (int v = 0; v < V; v++)
@@ -83,30 +83,44 @@ INLINE void chain_tile(int V, size_t last, float *out, size_t ldo, const float *
         }
     }
     UNROLL
-    for (int h = 0; h < CHAIN_H; h++)
+    for (int h = 0; h < H; h++)
         UNROLL
         for (int v = 0; v < V; v++)
             store_part(out + (size_t)h * ldo + 16 * v, acc[h][v], v < V - 1 ? 16 : last);
+}
+
+/* H vectors against all columns of a block of rows. */
+INLINE void chain_group(int H, float *out, size_t ldo, const float *a, size_t lda, const float *m, size_t rows,
+                        size_t cols, size_t ldm, size_t ahead, size_t from, size_t to)
+{
+    const size_t strip = 16 * CHAIN_V;
+    size_t c = 0;
+    for (; c + strip <= cols; c += strip)
+        chain_tile(H, CHAIN_V, 16, out + c, ldo, a, lda, m + c, rows, ldm, ahead, from, to);
+    for (; c < cols; c += 16)
+        chain_tile(H, 1, cols - c < 16 ? cols - c : 16, out + c, ldo, a, lda, m + c, rows, ldm, 0, 0, 0);
 }
 
 /* A block of rows stays in cache while all vectors use it; meanwhile the next one is fetched, evenly. */
 static void tmm_f32_multi(float *out, size_t ldo, const float *a, size_t lda, size_t H, const float *m, size_t rows,
                           size_t cols, size_t ldm)
 {
-    const size_t block = 64, strip = 16 * CHAIN_V, groups = H / CHAIN_H;
+    const size_t block = 64, groups = H / CHAIN_H, h = groups * CHAIN_H;
     for (size_t i = 0; i < rows; i += block) {
         const size_t n = rows - i < block ? rows - i : block;
-        for (size_t g = 0; g < groups; g++) {
-            const size_t h = g * CHAIN_H, from = CHAIN_V * g / groups, to = CHAIN_V * (g + 1) / groups;
-            size_t c = 0;
-            for (; c + strip <= cols; c += strip)
-                chain_tile(CHAIN_V, 16, out + h * ldo + c, ldo, a + h * lda + i, lda, m + i * ldm + c, n, ldm, block,
-                           from, to);
-            for (; c < cols; c += 16)
-                chain_tile(1, cols - c < 16 ? cols - c : 16, out + h * ldo + c, ldo, a + h * lda + i, lda,
-                           m + i * ldm + c, n, ldm, 0, 0, 0);
-        }
-        for (size_t h = groups * CHAIN_H; h < H; h++)
+        for (size_t g = 0; g < groups; g++)
+            chain_group(CHAIN_H, out + g * CHAIN_H * ldo, ldo, a + g * CHAIN_H * lda + i, lda, m + i * ldm, n, cols,
+                        ldm, block, CHAIN_V * g / groups, CHAIN_V * (g + 1) / groups);
+#define LEFT(N)                                                                                                      \
+    if (N < CHAIN_H && H - h == N)                                                                                   \
+    chain_group(N, out + h * ldo, ldo, a + h * lda + i, lda, m + i * ldm, n, cols, ldm, block, 0,                    \
+                groups ? 0 : CHAIN_V)
+        LEFT(2);
+        LEFT(3);
+        LEFT(4);
+        LEFT(5);
+#undef LEFT
+        if (H - h == 1)
             chain(F32, out + h * ldo, a + h * lda + i, m + i * ldm, n, cols, ldm);
     }
 }

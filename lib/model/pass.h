@@ -67,7 +67,7 @@ struct k3_model {
 };
 
 /* Kernel-side cut of rows so that two workers never write one cache line of a row of output. */
-enum { ROW_GRAIN = 16, HEAD_BLOCK = 8 };
+enum { ROW_GRAIN = 16, HEAD_BLOCK = 16 };
 
 /* ---- steps ---------------------------------------------------------------------- */
 

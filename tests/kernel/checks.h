@@ -2,6 +2,8 @@
 #ifndef CHECKS_H
 #define CHECKS_H
 
+#include <float.h>
+
 #include "values.h"
 
 /* Row and token strides leave gaps that must be neither read as data nor written. */
@@ -252,6 +254,8 @@ static void check_conv_silu(test *t)
 static void check_max(test *t)
 {
     float *x = floats(t, t->s.n), want = -INFINITY, got = 0, plain;
+    if (next(t) % 4 == 0 && t->values != ANY)
+        x[t->s.n - 1] = FLT_MAX; /* else the last one seldom matters */
     for (size_t i = 0; i < t->s.n; i++)
         want = x[i] > want ? x[i] : want;
     CALL(t, got = t->K->max(x, t->s.n));

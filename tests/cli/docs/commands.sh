@@ -18,7 +18,7 @@ blocks() {
 
 # what make install gives, for the pages that use the library
 prefix=$PWD/prefix
-make -s -C "$repo" -o all BUILD="$build" BIN="$bin" PREFIX="$prefix" install >install.log 2>&1 || { cat install.log; exit 1; }
+make -s -C "$repo" -o all BUILD="$(realpath --relative-to="$repo" "$build")" BIN="$(realpath --relative-to="$repo" "$bin")" PREFIX="$prefix" install >install.log 2>&1 || { cat install.log; exit 1; }
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 nm "$build/libk3core.a" 2>/dev/null | grep -q __asan_init && cc() { command cc -fsanitize=address,undefined "$@"; } && export -f cc
 

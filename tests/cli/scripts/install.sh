@@ -6,7 +6,7 @@ unset MAKEFLAGS MAKELEVEL MFLAGS
 san=
 nm "$build/libk3core.a" 2>/dev/null | grep -q __asan_init && san=-fsanitize=address,undefined
 # -o all: what is installed is what is being tested
-run_make() { make -s -C "$repo" -o all BUILD="$build" BIN="$bin" DESTDIR="$PWD/a b" PREFIX=/opt/k3 "$1"; }
+run_make() { make -s -C "$repo" -o all BUILD="$(realpath --relative-to="$repo" "$build")" BIN="$(realpath --relative-to="$repo" "$bin")" DESTDIR="$PWD/a b" PREFIX=/opt/k3 "$1"; }
 run_make install 2>&1
 (cd "a b" && find . ! -type d | LC_ALL=C sort) | grep -v -e /include/ -e /man/ -e "doc/k3/.*\.md"
 root="$PWD/a b/opt/k3"

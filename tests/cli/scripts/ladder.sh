@@ -3,7 +3,7 @@ nm "$(command -v k3-decode)" 2>/dev/null | grep -q __asan_init && { echo "a sani
 mkdir "a b" && cp "$FIXTURES"/../../scripts/*.sh "a b" && cd "a b" || exit
 ./memory-ladder.sh -m "$TINY/model" -n 4 -r 2 -p "84 257 1255" 20M 24M 40MB >rows 2>err || { echo "exit $?"; cat err; }
 cmp rows ladder.tsv
-sed -n '1s/-m [^ ]*/-m MODEL/p' ladder.tsv
+sed -n '1s/-m .* -n/-m MODEL -n/p' ladder.tsv
 grep -v '^#' ladder.tsv | cut -f 1,2,11
 # peak <= budget; min <= median <= max; two runs, medians between them; bytes fall
 grep -v '^#' ladder.tsv | awk -F '\t' 'NR > 1 && ($3 > $2 || $3 < 1e6 || $5 > $4 || $4 > $6 || split($13, run, ",") != 2) { print "odd: " $0 }

@@ -1,4 +1,5 @@
 # where the bytes are; the classes add up to the text model
+command -v python3 >/dev/null || { echo "no python3"; exit 77; }
 . "${0%/*}/common"
 model
 k3-index census m

@@ -1,4 +1,5 @@
 # --json: an array a sequence, a list of the specials; a strict reader takes both
+command -v python3 >/dev/null || { echo "no python3"; exit 77; }
 export K3_MODEL="$TINY/model"
 printf 'Call me Ishmael.' | k3-tok encode --json
 printf 'a\n\nbc\n' | k3-tok encode --json -l

@@ -1,4 +1,5 @@
 # missing, empty, foreign, cut, flipped and joined files: exit 1 or 3, file and place named
+command -v zstd >/dev/null || { echo "no zstd program"; exit 77; }
 t() { "$@"; echo "$?"; }
 k3-trace synth -n 3 --shape 4,1,8,2 -o t.k3t || exit
 : >empty

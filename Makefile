@@ -94,6 +94,9 @@ test: all helpers $(BUILD)/unit
 bench: all helpers
 	@tests/bench/run $(BUILD) $(BIN)
 
+bench-stream: all helpers
+	@tests/bench/stream.sh $(BUILD) $(BIN)
+
 asan:
 	$(Q)$(MAKE) --no-print-directory BUILD=build/asan BIN=build/asan/bin SAN=address,undefined CFLAGS='-O1 -g' test
 
@@ -172,7 +175,8 @@ help:
 	@echo 'all        the programs in bin/ and build/libk3core.a (default)'
 	@echo 'demo       install what is missing, build, index the small model, print generated text'
 	@echo 'test       unit, kernel and command-line tests; ends with the counts'
-	@echo 'bench      kernel and streaming benchmarks with ratios to the limits of this machine'
+	@echo 'bench      kernels, tokenizer and simulator, with ratios to the limits of this machine'
+	@echo 'bench-stream  a full-width model of 15 GB streamed at several budgets against its disk; takes 23 GB of TMPDIR'
 	@echo 'fuzz       libFuzzer on every reader of files, FUZZ_SECONDS=60 each (needs clang)'
 	@echo 'asan       the tests under AddressSanitizer and UBSan'
 	@echo 'long       tests of minutes and gigabytes; they want K3_REAL'
@@ -181,6 +185,6 @@ help:
 	@echo 'format     clang-format over the tree'
 	@echo 'clean      remove build/ and bin/'
 
-.PHONY: all helpers demo test bench fuzz asan long tsan tsan-tests format install uninstall clean help
+.PHONY: all helpers demo test bench bench-stream fuzz asan long tsan tsan-tests format install uninstall clean help
 .DELETE_ON_ERROR:
 -include $(LIB_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(TSAN_OBJ:.o=.d) $(HELPERS:=.d) $(MKCKPT:.o=.d) $(foreach t,$(TOOLS),$(patsubst %.c,$(BUILD)/%.d,$(wildcard cmd/$(t)/*.c)))

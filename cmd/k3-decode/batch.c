@@ -151,10 +151,11 @@ static bool feeding_begin(struct engine *e, const struct pass *pass)
     return f->now > 0;
 }
 
-static void feeding_end(struct engine *e, double seconds)
+static void feeding_end(struct engine *e, double seconds, uint64_t bytes)
 {
     struct feeding *f = &e->feeding;
     e->prompt_s += f->now ? seconds : 0;
+    e->prompt_bytes += f->now ? bytes : 0;
     f->seconds += seconds;
     f->before += f->now;
     f->chunks++;
@@ -183,14 +184,15 @@ int batch_step(struct engine *e, struct sequence **active, size_t n, bool waitin
         brought += pass.part[i].draft;
     }
     double seconds = k3_now() - t0;
+    engine_totals(e, &after);
+    uint64_t bytes = totals_bytes(&after) - totals_bytes(&before);
     e->pass_s += seconds;
-    feeding_end(e, seconds);
+    feeding_end(e, seconds, bytes);
     for (size_t i = 0; i < n && !prompts; i++)
         e->step_ids += active[i]->ids.n;
     e->step_ids -= prompts ? 0 : ids;
-    engine_totals(e, &after);
     if (n == 1 && (proposed || pass.tokens == 1))
-        drafts_learn(&e->drafts, proposed, proposed ? brought - 1 : 0, seconds, totals_bytes(&after) - totals_bytes(&before));
+        drafts_learn(&e->drafts, proposed, proposed ? brought - 1 : 0, seconds, bytes);
     report_pass(e, n, pass.tokens, &before, seconds);
     return status ? status : output_sequences(e, err);
 }

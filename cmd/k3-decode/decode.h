@@ -185,6 +185,7 @@ struct engine {
     struct feeding feeding;
     double started, opened_s, pass_s;
     double prompt_s;         /* of pass_s, in passes that fed prompts */
+    uint64_t prompt_bytes;   /* read in those passes, ahead of the next one too */
     uint64_t step_ids;       /* ids that the other passes brought */
 };
 int engine_open(struct engine *e, struct options *o, k3_err *err);

@@ -121,11 +121,12 @@ static json_t *sequences_json(const struct engine *e)
     return a;
 }
 
-static json_t *traffic_json(const struct totals *t)
+static json_t *traffic_json(const struct engine *e, const struct totals *t)
 {
     const k3_traffic *r = &t->traffic;
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "passes", (json_int_t)r->passes,
-                     "trunk_bytes", (json_int_t)r->trunk_bytes, "head_bytes", (json_int_t)r->head_bytes, "expert_bytes",
+    return json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "passes", (json_int_t)r->passes, "prompt_bytes",
+                     (json_int_t)e->prompt_bytes, "per_token_bytes",
+                     ratio((double)(totals_bytes(t) - e->prompt_bytes), (double)e->step_ids), "trunk_bytes", (json_int_t)r->trunk_bytes, "head_bytes", (json_int_t)r->head_bytes, "expert_bytes",
                      (json_int_t)r->expert_bytes, "embedding_bytes", (json_int_t)r->embed_bytes, "unused_bytes",
                      (json_int_t)t->unused_bytes, "scratch_read_bytes", (json_int_t)t->scratch_read, "scratch_written_bytes",
                      (json_int_t)t->scratch_written, "expert_requests", (json_int_t)r->requests, "expert_hits",
@@ -173,7 +174,7 @@ int report_write(const struct engine *e, k3_file **file, int status, const k3_er
                              k3_fingerprint_text(print, k3_index_fingerprint(e->index)), "isa", e->kernels->name, "threads",
                              e->o->threads, "layers", (json_int_t)e->o->layers, "prompt_tokens", (json_int_t)s.prompt,
                              "generated_tokens", (json_int_t)s.out, "peak_rss_bytes", (json_int_t)k3_peak_rss(), "sequences",
-                             sequences_json(e), "read", traffic_json(&t), "seconds", time_json(e, &t), "plan", plan_json(e), "drafts",
+                             sequences_json(e), "read", traffic_json(e, &t), "seconds", time_json(e, &t), "plan", plan_json(e), "drafts",
                              drafts_json(&e->drafts), "status", shown, "error", error);
     FILE *to = k3_file_stream(*file);
     int bad = !root || json_dumpf(root, to, JSON_INDENT(1)) || fputc('\n', to) == EOF;

@@ -13,11 +13,14 @@ struct plan_item {
     uint64_t bytes;
 };
 
+/* Reads that any device serves at its full rate; six such tiles stay in a cache of 32 MB between reader and kernel. */
+enum { DEFAULT_TILE = 4 << 20, DEFAULT_IO_DEPTH = 4 };
+
 /* The machine as the plan sees it. */
 struct machine {
     uint64_t limit;          /* bytes this process may use */
-    double trunk_rate;       /* bytes/s of the device with trunk and head */
-    double expert_rate;      /* of the device with the experts; the same number if it is the same device */
+    double trunk_rate;       /* bytes/s of trunk and head, read in order */
+    double expert_rate;      /* of experts, at random places */
     bool two_devices;
     bool measured;           /* rates were measured now */
 };

@@ -50,13 +50,13 @@ static void print_table(const struct plan *p, const struct plan_input *in, const
     line("embedding", p->embedding, "");
     if (p->scratch)
         line("scratch, read and written", p->scratch, "");
-    if (m->two_devices)
-        printf("predicted: %.2f s a token: reading %.2f s (trunk at %s/s, experts at %s/s), arithmetic %.2f s\n", p->seconds,
+    if (m->two_devices || m->measured)
+        printf("predicted: %.2f s a token: reading %.2f s (trunk at %s/s, experts at %s/s%s), arithmetic %.2f s\n", p->seconds,
                p->read_seconds, k3_fmt_bytes(a, (uint64_t)m->trunk_rate), k3_fmt_bytes(b, (uint64_t)m->expert_rate),
-               p->compute_seconds);
+               m->measured ? ", measured now" : "", p->compute_seconds);
     else
-        printf("predicted: %.2f s a token: reading %.2f s at %s/s%s, arithmetic %.2f s\n", p->seconds, p->read_seconds,
-               k3_fmt_bytes(a, (uint64_t)m->trunk_rate), m->measured ? " measured now" : "", p->compute_seconds);
+        printf("predicted: %.2f s a token: reading %.2f s at %s/s, arithmetic %.2f s\n", p->seconds, p->read_seconds,
+               k3_fmt_bytes(a, (uint64_t)m->trunk_rate), p->compute_seconds);
 }
 
 static void print_json(const struct plan *p, const struct plan_input *in, const struct machine *m)

@@ -28,22 +28,23 @@ static const char *expert_shard(const k3_index *ix)
     return k3_index_shard_path(ix, at[0].shard);
 }
 
-static double measure(const char *path, uint64_t size, bool huge, k3_err *err)
+/* Bytes/s, or 0 if the file cannot tell. */
+static double measure(const char *path, k3_probe_opts how)
 {
     k3_probe r;
+    k3_err ignored;
     struct stat st;
     if (stat(path, &st) || st.st_size < 4096)
         return 0;
-    if ((uint64_t)st.st_size < 2 * size)
-        size = (uint64_t)st.st_size / 2;
-    return k3_probe_file(&r, path, size, 8, 0.4, huge, err) ? 0 : (double)r.bytes / r.seconds;
+    if ((uint64_t)st.st_size < 2 * how.size)
+        how.size = (uint64_t)st.st_size / 2;
+    return k3_probe_file(&r, path, &how, &ignored) ? 0 : (double)r.bytes / r.seconds;
 }
 
 /* Memory and device rates; measuring is for --plan and for two devices, where the split depends on it. */
 static void look_at_machine(struct machine *m, const struct options *o, const k3_index *ix, const char *trunk)
 {
     struct stat a, b;
-    k3_err ignored;
     *m = (struct machine){.limit = o->mem_limit ? o->mem_limit : k3_memory_limit(), .trunk_rate = assumed_rate,
                           .expert_rate = assumed_rate};
     if (o->disk_rate) {
@@ -58,8 +59,12 @@ static void look_at_machine(struct machine *m, const struct options *o, const k3
     m->two_devices = trunk && !stat(trunk, &a) && !stat(experts, &b) && a.st_dev != b.st_dev;
     if (!o->plan && !m->two_devices)
         return;
-    double expert_rate = measure(experts, k3_expert_bytes(k3_index_config(ix)), o->huge, &ignored);
-    double rate = m->two_devices ? measure(trunk, 16 << 20, o->huge, &ignored) : expert_rate;
+    k3_probe_opts how = {.size = k3_expert_bytes(k3_index_config(ix)), .seconds = 0.4, .huge = o->huge,
+                         .depth = o->io_depth ? (uint32_t)o->io_depth : DEFAULT_IO_DEPTH};
+    double expert_rate = measure(experts, how);
+    how.size = o->tile ? o->tile : DEFAULT_TILE;
+    how.in_order = true;
+    double rate = measure(trunk ? trunk : experts, how);
     if (expert_rate > 0 && rate > 0) {
         m->expert_rate = expert_rate;
         m->trunk_rate = rate;

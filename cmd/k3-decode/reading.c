@@ -80,7 +80,7 @@ static uint32_t file_tile(const struct streamer *s, uint32_t tile)
     return tile < s->order->head ? tile : k3_trunk_tiles(s->trunk) - (s->order->ntiles - tile);
 }
 
-static int read_packed(struct streamer *s, uint32_t tile, uint8_t *buf, const uint8_t **out, k3_err *err)
+static int read_packed(struct streamer *s, uint32_t tile, uint8_t *buf, const uint8_t **out, bool *landed, k3_err *err)
 {
     uint32_t n = file_tile(s, tile);
     uint64_t offset = k3_trunk_offset(s->trunk, n), bytes = s->order->tiles[tile].bytes;
@@ -88,6 +88,7 @@ static int read_packed(struct streamer *s, uint32_t tile, uint8_t *buf, const ui
     int status = k3_direct_read(&s->trunk_file, buf, offset, bytes, &data, err);
     if (status)
         return status;
+    streamer_landed(s, landed);
     uint64_t sum = XXH3_64bits(data, bytes), want = k3_trunk_sum(s->trunk, n);
     if (sum != want)
         return k3_fail_at(err, K3_EDATA, k3_trunk_path(s->trunk), NULL, (int64_t)offset,
@@ -96,31 +97,35 @@ static int read_packed(struct streamer *s, uint32_t tile, uint8_t *buf, const ui
     return 0;
 }
 
-int read_tile(struct streamer *s, uint32_t tile, uint8_t *buf, uint8_t *bounce, const uint8_t **out, k3_err *err)
+int read_tile(struct streamer *s, uint32_t tile, uint8_t *buf, uint8_t *bounce, const uint8_t **out, bool *landed, k3_err *err)
 {
     const k3_tile *t = &s->order->tiles[tile];
     const k3_piece *p = &s->order->pieces[t->first];
     if (s->trunk)
-        return read_packed(s, tile, buf, out, err);
+        return read_packed(s, tile, buf, out, landed, err);
     if (is_vector(s, p)) {
         *out = buf;
         return read_vectors(s, t, buf, bounce, err);
     }
     const void *data;
     int status = read_extent(s, piece_extent(s, p), buf, &data, err);
-    if (!status)
+    if (!status) {
+        streamer_landed(s, landed);
         status = check_piece(s, p, data, err);
+    }
     *out = data;
     return status;
 }
 
-int read_expert(struct streamer *s, int layer, uint16_t number, uint8_t *buf, const uint8_t *part[K3_PARTS], k3_err *err)
+int read_expert(struct streamer *s, int layer, uint16_t number, uint8_t *buf, const uint8_t *part[K3_PARTS], bool *landed, k3_err *err)
 {
     k3_extent at[K3_PARTS];
     bool adjacent = k3_index_expert(s->ix, layer, number, at);
     k3_extent all = {at[0].shard, at[0].offset, k3_expert_bytes(s->c)};
     const void *data = NULL;
     int status = adjacent ? read_extent(s, all, buf, &data, err) : 0;
+    if (!status && adjacent)
+        streamer_landed(s, landed);
     for (int i = 0; i < K3_PARTS && !status; i++) {
         if (!adjacent) {
             status = read_extent(s, at[i], buf, &data, err);

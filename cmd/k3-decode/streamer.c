@@ -73,6 +73,17 @@ static void count_flight(struct streamer *s, int change)
     s->in_flight += (uint32_t)change;
 }
 
+void streamer_landed(struct streamer *s, bool *landed)
+{
+    if (!s->plan.spare)
+        return;
+    pthread_mutex_lock(&s->lock);
+    count_flight(s, -1);
+    *landed = true;
+    pthread_cond_signal(&s->work);
+    pthread_mutex_unlock(&s->lock);
+}
+
 static void pause_us(uint32_t us)
 {
     struct timespec t = {us / 1000000, (long)(us % 1000000) * 1000};
@@ -90,22 +101,25 @@ static void *reader(void *arg)
     pthread_mutex_lock(&s->lock);
     while (!s->stop) {
         k3_err why = {0};
-        uint8_t *buf;
-        struct expert_job *j = experts_pick(s, &buf);
-        struct entry *e = j ? NULL : pick_tile(s);
+        uint8_t *buf = NULL;
+        bool may = s->in_flight < s->plan.depth;
+        struct expert_job *j = may ? experts_pick(s, &buf) : NULL;
+        struct entry *e = j || !may ? NULL : pick_tile(s);
         if (!j && !e) {
             pthread_cond_wait(&s->work, &s->lock);
             continue;
         }
         int layer = s->job_layer;
+        bool landed = false;
         count_flight(s, 1);
         pthread_mutex_unlock(&s->lock);
         pause_us(s->plan.slow_us);
         int status = !bounce ? k3_fail(&why, K3_ESYS, "out of memory for a reader")
-                     : j     ? read_expert(s, layer, j->number, buf, j->part, &why)
-                             : read_tile(s, e->tile, e->buf, bounce, &e->data, &why);
+                     : j     ? read_expert(s, layer, j->number, buf, j->part, &landed, &why)
+                             : read_tile(s, e->tile, e->buf, bounce, &e->data, &landed, &why);
         pthread_mutex_lock(&s->lock);
-        count_flight(s, -1);
+        if (!landed)
+            count_flight(s, -1);
         if (j) {
             experts_arrived(s, j, status, &why);
         } else {
@@ -317,12 +331,13 @@ static int start_readers(struct streamer *s, k3_err *err)
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    for (; s->nthreads < s->plan.depth; s->nthreads++)
+    uint32_t all_readers = streamer_threads(&s->plan);
+    for (; s->nthreads < all_readers; s->nthreads++)
         if (pthread_create(&s->thread[s->nthreads], NULL, reader, s))
             break;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (s->nthreads < s->plan.depth)
-        return k3_fail(err, K3_ESYS, "cannot start reader thread %" PRIu32 " of %" PRIu32, s->nthreads + 1, s->plan.depth);
+    if (s->nthreads < all_readers)
+        return k3_fail(err, K3_ESYS, "cannot start reader thread %" PRIu32 " of %" PRIu32, s->nthreads + 1, all_readers);
     return 0;
 }
 
@@ -365,7 +380,7 @@ int streamer_open(struct streamer **out, const k3_index *ix, const char *trunk_p
         goto fail;
     s->base.order = s->order;
     s->ahead_pass = 1; /* reading starts before the first pass is begun */
-    s->capacity = plan->ring + plan->depth;
+    s->capacity = plan->ring + streamer_threads(plan);
     s->slot_bytes = k3_direct_room(s->order->largest);
     s->ring_bytes = plan->ring * s->slot_bytes;
     s->ring_mem = k3_big_alloc(s->ring_bytes, plan->huge);
@@ -373,7 +388,7 @@ int streamer_open(struct streamer **out, const k3_index *ix, const char *trunk_p
     s->pin = calloc(s->order->ntiles, sizeof *s->pin);
     s->entry = calloc(s->capacity, sizeof *s->entry);
     s->shard = calloc(k3_index_shards(ix), sizeof *s->shard);
-    s->thread = calloc(plan->depth, sizeof *s->thread);
+    s->thread = calloc(streamer_threads(plan), sizeof *s->thread);
     if (!s->ring_mem || !s->slot_used || !s->pin || !s->entry || !s->shard || !s->thread) {
         status = k3_fail(err, K3_ESYS, "out of memory for a ring of %" PRIu64 " bytes", s->ring_bytes);
         goto fail;

@@ -16,7 +16,8 @@ struct stream_plan {
     uint64_t layers;         /* run layers [0, layers) */
     uint64_t tile_bytes;     /* without a trunk file, which has its own */
     uint32_t ring;           /* tile buffers, >= 2 */
-    uint32_t depth;          /* reader threads */
+    uint32_t depth;          /* reads in flight */
+    uint32_t spare;          /* readers more, that keep the device at work while others check what has come */
     uint64_t pin_bytes;      /* for tiles that stay */
     uint32_t expert_slots;   /* cached experts */
     uint32_t transit;        /* buffers for experts that pass through, >= 1 */
@@ -24,6 +25,12 @@ struct stream_plan {
     bool direct, huge;
     uint32_t slow_us;        /* every read waits this long first: for tests */
 };
+
+/* Reader threads. */
+static inline uint32_t streamer_threads(const struct stream_plan *p)
+{
+    return p->depth + p->spare;
+}
 
 enum job_state { JOB_FREE, JOB_QUEUED, JOB_READING, JOB_READY, JOB_FAILED };
 
@@ -124,10 +131,14 @@ void streamer_stop(struct streamer *s);
 /* Bytes read ahead that no pass has used. */
 uint64_t streamer_unused(struct streamer *s);
 
+/* A read is over as far as the device is concerned: the next one may begin. */
+void streamer_landed(struct streamer *s, bool *landed);
+
 /* ---- reading.c: one tile or expert from storage, in a reader thread ---- */
-/* bounce is this thread's buffer for small pieces. */
-int read_tile(struct streamer *s, uint32_t tile, uint8_t *buf, uint8_t *bounce, const uint8_t **data, k3_err *err);
-int read_expert(struct streamer *s, int layer, uint16_t number, uint8_t *buf, const uint8_t *part[K3_PARTS], k3_err *err);
+/* bounce is this thread's buffer for small pieces. Both call streamer_landed() once all
+ * bytes are in memory, before they check them; whoever sees *landed false does it for them. */
+int read_tile(struct streamer *s, uint32_t tile, uint8_t *buf, uint8_t *bounce, const uint8_t **data, bool *landed, k3_err *err);
+int read_expert(struct streamer *s, int layer, uint16_t number, uint8_t *buf, const uint8_t *part[K3_PARTS], bool *landed, k3_err *err);
 uint64_t reading_bounce_bytes(const struct streamer *s);
 /* Room that a tile needs in memory, alignment included. */
 uint64_t reading_tile_room(const struct streamer *s, const k3_tile *t);

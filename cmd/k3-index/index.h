@@ -20,6 +20,7 @@ typedef struct index_opts {
     uint32_t depths[MAX_DEPTHS]; /* probe: reads in flight */
     int ndepths;
     double seconds;         /* probe: for each depth */
+    bool in_order;          /* probe: as a trunk is read */
     bool small_pages;       /* probe: no huge pages */
 } index_opts;
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_MODEL = 1, OPT_INDEX, OPT_THREADS, OPT_JSON, OPT_DECODE, OPT_SIZES, OPT_WRITE_SUMS, OPT_SUMS, OPT_SIZE, OPT_DEPTH, OPT_HUGE, OPT_SECONDS };
+enum { OPT_MODEL = 1, OPT_INDEX, OPT_THREADS, OPT_JSON, OPT_DECODE, OPT_SIZES, OPT_WRITE_SUMS, OPT_SUMS, OPT_SIZE, OPT_DEPTH, OPT_HUGE, OPT_IN_ORDER, OPT_SECONDS };
 
 static const k3_opt table[] = {
     {"model", 'm', "MODEL", OPT_MODEL, "the checkpoint folder (default: $K3_MODEL)"},
@@ -18,6 +18,7 @@ static const k3_opt table[] = {
     {"size", 0, "SIZE", OPT_SIZE, "probe: bytes of a read (default: an expert's)"},
     {"depth", 0, "LIST", OPT_DEPTH, "probe: reads in flight, measured one after the other (default: 1,4,16)"},
     {"huge", 0, "on|off", OPT_HUGE, "probe: read into huge pages, as k3-decode does (default: on)"},
+    {"in-order", 0, NULL, OPT_IN_ORDER, "probe: piece after piece, as a trunk is read, not at random places"},
     {"seconds", 0, "S", OPT_SECONDS, "probe: time for each depth (default: 1)"},
     K3_COMMON_OPTS,
     {0},
@@ -59,7 +60,7 @@ static const struct verb verbs[] = {
     {"check", index_check, BIT(OPT_INDEX) | BIT(OPT_JSON) | BIT(OPT_THREADS) | BIT(OPT_SIZES), NO_OPERAND},
     {"verify", index_verify, BIT(OPT_INDEX) | BIT(OPT_JSON) | BIT(OPT_THREADS) | BIT(OPT_WRITE_SUMS) | BIT(OPT_SUMS), NO_OPERAND},
     {"config", index_config, BIT(OPT_JSON), NO_OPERAND},
-    {"probe", index_probe, BIT(OPT_INDEX) | BIT(OPT_JSON) | BIT(OPT_SIZE) | BIT(OPT_DEPTH) | BIT(OPT_HUGE) | BIT(OPT_SECONDS), OPTIONAL},
+    {"probe", index_probe, BIT(OPT_INDEX) | BIT(OPT_JSON) | BIT(OPT_SIZE) | BIT(OPT_DEPTH) | BIT(OPT_HUGE) | BIT(OPT_IN_ORDER) | BIT(OPT_SECONDS), OPTIONAL},
 };
 
 static const struct verb *find_verb(const char *name)
@@ -162,6 +163,9 @@ static int take_option(void *arg, int id, const char *value, k3_err *err)
     case OPT_HUGE:
         status = k3_opt_on_off(value, "--huge", &on, err);
         o->small_pages = !on;
+        break;
+    case OPT_IN_ORDER:
+        o->in_order = true;
         break;
     case OPT_SECONDS:
         status = k3_num_double(value, "--seconds", 0.01, 600, &o->seconds, err);

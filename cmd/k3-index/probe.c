@@ -1,4 +1,4 @@
-/* probe: how fast a device delivers, read the way k3-decode reads experts. */
+/* probe: how fast a device delivers, read the way k3-decode reads experts or trunk. */
 #include "index.h"
 #include "k3_probe.h"
 
@@ -60,7 +60,7 @@ static int print_json(const index_opts *o, const char *path, uint64_t size, bool
         json_array_append_new(list, json_pack("{s:I, s:I, s:I, s:f, s:f}", "depth", (json_int_t)o->depths[i], "reads", (json_int_t)r[i].reads,
                                               "bytes", (json_int_t)r[i].bytes, "seconds", r[i].seconds, "rate",
                                               (double)r[i].bytes / r[i].seconds));
-    return put_json(json_pack("{s:s%, s:I, s:b, s:b, s:o}", "file", path, strlen(path), "read_size", (json_int_t)size, "direct", (int)r[0].direct,
+    return put_json(json_pack("{s:s%, s:I, s:b, s:b, s:b, s:o}", "file", path, strlen(path), "read_size", (json_int_t)size, "in_order", (int)o->in_order, "direct", (int)r[0].direct,
                               "holes", (int)holes, "depths", list),
                     err);
 }
@@ -76,7 +76,8 @@ int index_probe(const index_opts *o, k3_err *err)
         status = look(o, path, &size, &holes, &memory, err);
     for (int i = 0; i < o->ndepths && !status; i++) {
         k3_progress(false, "depth %" PRIu32, o->depths[i]);
-        status = k3_probe_file(&r[i], path, size, o->depths[i], o->seconds, !o->small_pages, err);
+        k3_probe_opts how = {.size = size, .depth = o->depths[i], .seconds = o->seconds, .in_order = o->in_order, .huge = !o->small_pages};
+        status = k3_probe_file(&r[i], path, &how, err);
         r[i].direct &= !memory; /* tmpfs takes O_DIRECT and has no device */
     }
     k3_progress_end();
@@ -85,7 +86,7 @@ int index_probe(const index_opts *o, k3_err *err)
     if (o->json)
         return print_json(o, path, size, holes, r, err);
     put_text(path);
-    printf(": random reads of %" PRIu64 " bytes, %s\n", size,
+    printf(": %s of %" PRIu64 " bytes, %s\n", o->in_order ? "reads in order" : "random reads", size,
            r[0].direct ? "past the page cache" : "THROUGH THE PAGE CACHE: not the device's speed");
     if (holes)
         printf("the file is mostly holes: not the device's speed\n");

@@ -10,9 +10,15 @@ typedef struct k3_probe {
     bool direct;      /* the page cache was bypassed */
 } k3_probe;
 
-/* Reads `size` bytes at random places of the file with `depth` threads for
- * about `seconds`, each of them at least once, into huge pages if `huge` and the kernel gives them.
- * The file must be at least `size` long. */
-int k3_probe_file(k3_probe *result, const char *path, uint64_t size, uint32_t depth, double seconds, bool huge, k3_err *err);
+typedef struct k3_probe_opts {
+    uint64_t size;    /* bytes of a read */
+    uint32_t depth;   /* threads that read */
+    double seconds;
+    bool in_order;    /* piece after piece, as a trunk is read; otherwise at random places, as experts are */
+    bool huge;        /* into huge pages, if the kernel gives them */
+} k3_probe_opts;
+
+/* Reads for about `seconds`, each thread at least once. The file must be at least `size` long. */
+int k3_probe_file(k3_probe *result, const char *path, const k3_probe_opts *o, k3_err *err);
 
 #endif

@@ -55,7 +55,7 @@ step() {
         echo 3 4 5 | "$bin/k3-decode" -v --gen "$tokens" "$@" 2>"$dir/passes" >"$dir/ids"
         { cat "$dir/before"; device; steady "$tokens" <"$dir/passes"; } |
             awk 'NR < 3 {t += $1 / 2; x += $2 / 2} NR == 3 {print $1, $2, $3, t, x, $1 / (($2 - $3) / t + $3 / x)}' >>"$dir/rows"
-        head -c 30 "$dir/ids" >"$dir/start"
+        cut -d" " -f1-4 "$dir/ids" >"$dir/start"
         [ -e "$dir/first" ] || cp "$dir/start" "$dir/first"
         cmp -s "$dir/start" "$dir/first" || { echo "stream.sh: $name: other ids" >&2; exit 1; }
     done

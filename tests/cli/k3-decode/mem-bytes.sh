@@ -110,12 +110,14 @@ walk() {
     near $((5 * kda * tail)) $((5 * kda * tail + 2 * i))
 
     # a stop id ends a run whose next pass is on its way: what came for nothing is reported
+    ahead=0
     for i in "" "--ring 40 --io-depth 16 --slow-reads 500" "--ring 3 --io-depth 1"; do
         # shellcheck disable=SC2086
         run --gen 20 --stop-id "$(cut -d' ' -f3 ids)" --trunk-gb 0 --cache-gb 0 --chunk 64 --direct off --tile 64Ki $i
-        [ "$unused_bytes" -gt 0 ] || echo "$what: nothing was read ahead"
+        ahead=$((ahead + unused_bytes)) # a busy machine may leave the readers no time in one of them
         near $((3 * kda * tail)) $((4 * kda * tail))
     done
+    [ $ahead -gt 0 ] || echo "$what: nothing was read ahead"
 }
 
 model tiny m

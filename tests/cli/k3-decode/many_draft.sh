@@ -29,7 +29,7 @@ cmp repeat.0 repeat.16
 [ $((3 * $(bytes 16.json))) -le "$(bytes 0.json)" ] && echo "repeating text reads at most a third" ||
     echo "repeating text: $(bytes 16.json) of $(bytes 0.json) bytes"
 # So does the plainest of repetitions, "a b c d" twenty times and the end of the line.
-k3-tok encode <<<"$(for i in $(seq 20); do printf 'a b c d '; done)" > abcd
+k3-tok encode <<<"$(for _ in $(seq 20); do printf 'a b c d '; done)" > abcd
 for draft in 0 16; do
     k3-decode -q --gen 60 --stop-id none --trunk-gb 0 --cache-gb 0 --chunk 256 --draft $draft --report $draft.json < abcd > abcd.$draft
 done

@@ -15,7 +15,7 @@ echo "$((size / 16384 + 1)) times: $(ls | grep -c '^s$') state, read again: $(ec
 # and at any moment
 RANDOM=${K3_SEED:-4711}
 echo 4 5 6 7 | k3-decode -q --gen 1 --save-state new >/dev/null
-for i in $(seq 20); do
+for _ in $(seq 20); do
     echo 4 5 6 7 | k3-decode -q --gen 1 --save-state s >/dev/null &
     sleep "0.0$((RANDOM % 10))"
     kill -9 $! 2>/dev/null

@@ -26,5 +26,5 @@ run k3-index probe "a file" --size 1 2>&1
 run k3-index probe "a file" --seconds 0 2>&1
 run k3-index probe 2>&1
 run k3-index ls -m m --seconds 1 2>&1
-for wrong in "" , 2, 0 257 x 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1; do run k3-index probe "a file" --depth "$wrong" 2>&1; done
+for wrong in "" "," "2," 0 257 x 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1; do run k3-index probe "a file" --depth "$wrong" 2>&1; done
 run k3-index probe "a file" --huge maybe 2>&1

@@ -1,7 +1,7 @@
 # A signal stops it: what is done is kept and said, or it was done already; it dies by the signal.
 cp -r "$TINY/model" m
 k3-pack -q m -o want --tile 4Ki
-for i in $(seq 20); do
+for _ in $(seq 20); do
     k3-pack -q m -o t --tile 4Ki --io-depth 1 2>err &
     pid=$!
     until [ -e t.part ] || [ -e t ]; do :; done

@@ -5,7 +5,7 @@ k3-trace synth -n 3 --shape 4,1,8,2 -o t.k3t || exit
 : >empty
 printf 'not a trace at all' >text
 printf '\1\0\0\0\5\0\0\0' >pairs
-head -c 300 t.k3t >cut
+head -c 300 t.k3t >./cut
 { head -c 250 t.k3t; printf x; tail -c +252 t.k3t; } >flipped
 cat t.k3t t.k3t >joined
 zstd -q t.k3t -o t.zst
@@ -14,7 +14,7 @@ mkdir folder
     for f in missing empty text pairs cut flipped joined t.zst folder; do
         t k3-trace cat $f
     done
-    t k3-trace info - <cut
+    t k3-trace info - <./cut
     for c in info hist sim plot verify export; do
         t k3-trace $c cut >/dev/null
     done

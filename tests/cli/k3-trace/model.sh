@@ -7,7 +7,7 @@ k3-trace sim -q -m m --budget 3M t.k3t | head -n 1
 k3-trace sim -q -m m -p lru -s 48 t.k3t | tail -n 3
 k3-trace export t.k3t | k3-trace import -q -m m | k3-trace info -q -m m | grep choices
 k3-trace synth -n 1 -o unknown.k3t
-t() { "$@" 2>&1 >/dev/null; echo "$?"; }
+t() { { "$@" >/dev/null; } 2>&1; echo "$?"; }
 t k3-trace info -q -m other t.k3t
 t k3-trace verify -q -m other t.k3t
 t k3-trace sim -q -m other t.k3t

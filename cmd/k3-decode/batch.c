@@ -161,17 +161,25 @@ static void feeding_end(struct engine *e, double seconds, uint64_t bytes)
     f->chunks++;
 }
 
+static size_t ids_of(struct sequence *const *active, size_t n)
+{
+    size_t ids = 0;
+    for (size_t i = 0; i < n; i++)
+        ids += active[i]->ids.n;
+    return ids;
+}
+
 int batch_step(struct engine *e, struct sequence **active, size_t n, bool waiting, k3_err *err)
 {
     static struct pass pass; /* too large for the stack */
     struct totals before, after;
-    size_t proposed = 0, brought = 0, ids = 0;
+    size_t proposed = 0, brought = 0, ids = ids_of(active, n);
     double t0 = k3_now();
     engine_totals(e, &before);
     compose(e, active, n, &pass);
     bool prompts = feeding_begin(e, &pass);
     for (size_t i = 0; i < n; i++)
-        proposed += pass.part[i].draft, ids += active[i]->ids.n;
+        proposed += pass.part[i].draft;
     int status = record_pass(e, pass.span, pass.of, n, err);
     if (!status)
         status = k3_forward(e->model, &e->source->base, pass.span, n, e->o->layers, more_to_come(e, &pass, waiting), e->row, err);
@@ -188,9 +196,8 @@ int batch_step(struct engine *e, struct sequence **active, size_t n, bool waitin
     uint64_t bytes = totals_bytes(&after) - totals_bytes(&before);
     e->pass_s += seconds;
     feeding_end(e, seconds, bytes);
-    for (size_t i = 0; i < n && !prompts; i++)
-        e->step_ids += active[i]->ids.n;
-    e->step_ids -= prompts ? 0 : ids;
+    if (!prompts)
+        e->step_ids += ids_of(active, n) - ids;
     if (n == 1 && (proposed || pass.tokens == 1))
         drafts_learn(&e->drafts, proposed, proposed ? brought - 1 : 0, seconds, bytes);
     report_pass(e, n, pass.tokens, &before, seconds);

@@ -1,5 +1,6 @@
 /* k3.sums: one XXH3-64 for every unit that is ever read at once. */
 #include "store.h"
+#include "wide_xxh3.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* Checking a packed trunk: every byte that opening it does not look at. */
 #include "trunk.h"
+#include "wide_xxh3.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 struct checker {
     const k3_trunk *t;

@@ -1,12 +1,12 @@
 /* Packing: every tile from the shards into PATH.part, then into place. */
 #include "trunk.h"
+#include "wide_xxh3.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <xxhash.h>
 
 struct packer {
     const k3_index *ix;

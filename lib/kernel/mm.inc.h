@@ -5,6 +5,9 @@
  * few streams is sequential through the whole matrix. Adjacent rows would make
  * every stream jump at each row's end, and the hardware prefetcher needs long
  * to follow a new one: 28 against 38 GB/s.
+ *
+ * Weights are used once and prefetched past the outer caches: a line left there
+ * would have to be invalidated when storage next writes its tile buffer.
  */
 
 typedef struct {
@@ -111,7 +114,7 @@ INLINE void tile(int type, int R, int M, float *out, size_t ldo, const matrix *m
         for (int i = 0; i < R; i++)
             UNROLL
         for (size_t b = 0; b < weight_bytes(type, BLOCK); b += LINE)
-            __builtin_prefetch(in.w[i] + weight_bytes(type, k) + b + AHEAD / R);
+            __builtin_prefetch(in.w[i] + weight_bytes(type, k) + b + AHEAD / R, 0, 0);
         for (size_t u = 0; u < BLOCK; u += 32)
             tile_step(type, R, M, &in, k + u, acc);
     }

@@ -122,6 +122,14 @@ struct expert_job *experts_pick(struct streamer *s, uint8_t **buf)
     return j;
 }
 
+struct expert_job *experts_landed(struct streamer *s)
+{
+    for (size_t i = 0; i < s->next_job; i++)
+        if (s->job[i].state == JOB_LANDED)
+            return &s->job[i];
+    return NULL;
+}
+
 void experts_arrived(struct streamer *s, struct expert_job *j, int status, const k3_err *why)
 {
     if (status) {

@@ -143,9 +143,11 @@ static void predict(struct plan *p, const struct plan_input *in, const struct ma
     p->embedding = c->hidden * 2;
     p->scratch = p->spill ? 2 * (k3_state_bytes(c, p->stream.layers, 0, false)) : 0;
     double trunk_s = (double)(p->trunk + p->head + p->scratch) / m->trunk_rate, expert_s = (double)p->experts / m->expert_rate;
+    double rate = compute_rate * in->o->threads, trunk_c = (double)(s->trunk + s->head) / rate, expert_c = (double)p->experts_most / rate;
     p->read_seconds = m->two_devices ? fmax(trunk_s, expert_s) : trunk_s + expert_s;
-    p->compute_seconds = (double)(s->trunk + s->head + p->experts_most) / (compute_rate * in->o->threads);
-    p->seconds = fmax(p->read_seconds, p->compute_seconds);
+    p->compute_seconds = trunk_c + expert_c;
+    /* Experts are known, and so can be read, only when the trunk has been multiplied up to their router. */
+    p->seconds = m->two_devices ? fmax(p->read_seconds, p->compute_seconds) : fmax(trunk_s, trunk_c) + fmax(expert_s, expert_c);
 }
 
 /* The least that runs with this tile size; a starting point to grow from. */
@@ -154,8 +156,8 @@ static void least(struct plan *p, const struct plan_input *in, uint64_t tile, bo
     const struct options *o = in->o;
     p->stream.tile_bytes = tile;
     p->stream.ring = o->ring ? (uint32_t)o->ring : 2;
-    p->stream.depth = o->io_depth ? (uint32_t)o->io_depth : DEFAULT_IO_DEPTH;
-    p->stream.spare = in->trunk_tile ? 2 : 0; /* a packed trunk has checksums */
+    p->stream.depth = o->io_depth ? (uint32_t)o->io_depth : LEAST_IO_DEPTH;
+    p->stream.checkers = in->trunk_tile ? 2 : 0; /* a packed trunk has checksums */
     p->stream.transit = 1;
     p->stream.pin_bytes = p->stream.expert_slots = 0;
     p->sequences = 1;
@@ -210,13 +212,32 @@ static void grow_tokens(struct plan *p, const struct plan_input *in, const struc
     }
 }
 
-/* Gives bytes to what makes a pass run well: prompt tokens together, then reads in flight. */
-static void grow(struct plan *p, const struct plan_input *in, const struct order_size *s)
+/* Tiles in flight, as many more that have come, and two in hand; of fast storage nothing need be in stock. */
+static uint32_t full_ring(uint32_t depth, bool fast)
 {
-    const struct options *o = in->o;
-    uint64_t want = p->stream.depth + p->stream.spare + 2, slot = k3_direct_room(s->largest);
+    return fast ? depth + 2 : 2 * depth + 2;
+}
+
+/* Reads in flight, and tiles for them: at most that many more. */
+static void grow_ring(struct plan *p, const struct plan_input *in, const struct machine *m, const struct order_size *s, uint64_t most)
+{
+    struct stream_plan *st = &p->stream;
+    bool fast = m->trunk_rate > compute_rate * in->o->threads;
+    uint32_t least = st->depth;
+    if (!in->o->io_depth)
+        st->depth = fast ? FAST_IO_DEPTH : DEFAULT_IO_DEPTH;
+    if (!in->o->ring)
+        st->ring = (uint32_t)max64(st->ring, min64(full_ring(st->depth, fast), st->ring + most));
+    /* More reads than half the ring would all land together and leave no place to read to. */
+    while (st->depth > least && (full_ring(st->depth, fast) > st->ring || total_of(p, in, s) > p->budget))
+        st->depth--;
+}
+
+/* Gives bytes to what makes a pass run well: prompt tokens together, then reads in flight. */
+static void grow(struct plan *p, const struct plan_input *in, const struct machine *m, const struct order_size *s)
+{
     grow_together(p, in, s);
-    if (!o->chunk)
+    if (!in->o->chunk)
         grow_tokens(p, in, s);
     uint64_t used = total_of(p, in, s), spare = p->budget > used ? p->budget - used : 0;
     if (has_experts(in, p)) {
@@ -224,8 +245,7 @@ static void grow(struct plan *p, const struct plan_input *in, const struct order
         p->stream.transit += (uint32_t)more;
         spare -= more * in->expert_room;
     }
-    if (!o->ring && want > p->stream.ring)
-        p->stream.ring += (uint32_t)min64(want - p->stream.ring, spare / slot);
+    grow_ring(p, in, m, s, spare / 2 / k3_direct_room(s->largest));
     itemise(p, in, s);
 }
 
@@ -244,8 +264,8 @@ static void split(struct plan *p, const struct plan_input *in, const struct mach
         p->stream.pin_bytes = pin;
         p->stream.expert_slots = (uint32_t)(cache ? min64(left / in->expert_room, pool_of(in, p)) : best_slots);
         predict(p, in, m, s);
-        if (p->read_seconds < best - 1e-9) {
-            best = p->read_seconds;
+        if (p->seconds < best - 1e-9) {
+            best = p->seconds;
             best_pin = pin;
             best_slots = p->stream.expert_slots;
         }
@@ -430,7 +450,7 @@ int plan_make(struct plan *p, const struct plan_input *in, const struct machine 
         predict(p, in, m, &s);
         return refuse(p, in, m, err);
     }
-    grow(p, in, &s);
+    grow(p, in, m, &s);
     uint64_t room = min64(p->budget, free_choice);
     split(p, in, m, &s, room > p->total ? room - p->total : 0);
     itemise(p, in, &s);

@@ -1,10 +1,10 @@
-/* One tile or one expert from storage; runs in the reader threads without the lock. */
+/* One tile or one expert from storage, and its check; runs in readers and checkers without the lock. */
 #include "streamer.h"
+#include "wide_xxh3.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 int reading_shard(struct streamer *s, uint32_t shard, k3_direct **d, k3_err *err)
 {
@@ -80,52 +80,41 @@ static uint32_t file_tile(const struct streamer *s, uint32_t tile)
     return tile < s->order->head ? tile : k3_trunk_tiles(s->trunk) - (s->order->ntiles - tile);
 }
 
-static int read_packed(struct streamer *s, uint32_t tile, uint8_t *buf, const uint8_t **out, bool *landed, k3_err *err)
-{
-    uint32_t n = file_tile(s, tile);
-    uint64_t offset = k3_trunk_offset(s->trunk, n), bytes = s->order->tiles[tile].bytes;
-    const void *data;
-    int status = k3_direct_read(&s->trunk_file, buf, offset, bytes, &data, err);
-    if (status)
-        return status;
-    streamer_landed(s, landed);
-    uint64_t sum = XXH3_64bits(data, bytes), want = k3_trunk_sum(s->trunk, n);
-    if (sum != want)
-        return k3_fail_at(err, K3_EDATA, k3_trunk_path(s->trunk), NULL, (int64_t)offset,
-                          "tile %" PRIu32 " has checksum %016" PRIx64 ", not %016" PRIx64 "; pack again with k3-pack", n, sum, want);
-    *out = data;
-    return 0;
-}
-
-int read_tile(struct streamer *s, uint32_t tile, uint8_t *buf, uint8_t *bounce, const uint8_t **out, bool *landed, k3_err *err)
+int read_tile(struct streamer *s, uint32_t tile, uint8_t *buf, uint8_t *bounce, const uint8_t **out, k3_err *err)
 {
     const k3_tile *t = &s->order->tiles[tile];
     const k3_piece *p = &s->order->pieces[t->first];
-    if (s->trunk)
-        return read_packed(s, tile, buf, out, landed, err);
-    if (is_vector(s, p)) {
-        *out = buf;
-        return read_vectors(s, t, buf, bounce, err);
-    }
-    const void *data;
-    int status = read_extent(s, piece_extent(s, p), buf, &data, err);
-    if (!status) {
-        streamer_landed(s, landed);
-        status = check_piece(s, p, data, err);
-    }
+    const void *data = buf;
+    int status = s->trunk          ? k3_direct_read(&s->trunk_file, buf, k3_trunk_offset(s->trunk, file_tile(s, tile)), t->bytes, &data, err)
+                 : is_vector(s, p) ? read_vectors(s, t, buf, bounce, err)
+                                   : read_extent(s, piece_extent(s, p), buf, &data, err);
     *out = data;
     return status;
 }
 
-int read_expert(struct streamer *s, int layer, uint16_t number, uint8_t *buf, const uint8_t *part[K3_PARTS], bool *landed, k3_err *err)
+static int check_packed(const struct streamer *s, uint32_t tile, const uint8_t *data, k3_err *err)
+{
+    uint32_t n = file_tile(s, tile);
+    uint64_t sum = XXH3_64bits(data, s->order->tiles[tile].bytes), want = k3_trunk_sum(s->trunk, n);
+    if (sum == want)
+        return 0;
+    return k3_fail_at(err, K3_EDATA, k3_trunk_path(s->trunk), NULL, (int64_t)k3_trunk_offset(s->trunk, n),
+                      "tile %" PRIu32 " has checksum %016" PRIx64 ", not %016" PRIx64 "; pack again with k3-pack", n, sum, want);
+}
+
+int check_tile(struct streamer *s, uint32_t tile, const uint8_t *data, k3_err *err)
+{
+    const k3_piece *p = &s->order->pieces[s->order->tiles[tile].first];
+    return s->trunk ? check_packed(s, tile, data, err) : is_vector(s, p) ? 0 : check_piece(s, p, data, err);
+}
+
+int read_expert(struct streamer *s, int layer, uint16_t number, uint8_t *buf, const uint8_t *part[K3_PARTS], k3_err *err)
 {
     k3_extent at[K3_PARTS];
     bool adjacent = k3_index_expert(s->ix, layer, number, at);
     k3_extent all = {at[0].shard, at[0].offset, k3_expert_bytes(s->c)};
     const void *data = NULL;
     int status = adjacent ? read_extent(s, all, buf, &data, err) : 0;
-    if (!status && adjacent)
-        streamer_landed(s, landed);
     for (int i = 0; i < K3_PARTS && !status; i++) {
         if (!adjacent) {
             status = read_extent(s, at[i], buf, &data, err);
@@ -133,9 +122,15 @@ int read_expert(struct streamer *s, int layer, uint16_t number, uint8_t *buf, co
         }
         part[i] = data;
         data = (const uint8_t *)data + at[i].bytes;
-        if (!status)
-            status = k3_sums_part(s->sums, layer, number, (k3_part_id)i, part[i], err);
     }
+    return status;
+}
+
+int check_expert(struct streamer *s, int layer, uint16_t number, const uint8_t *const part[K3_PARTS], k3_err *err)
+{
+    int status = 0;
+    for (int i = 0; i < K3_PARTS && !status; i++)
+        status = k3_sums_part(s->sums, layer, number, (k3_part_id)i, part[i], err);
     return status;
 }
 

@@ -1,4 +1,4 @@
-/* The ring of tiles and the reader threads.
+/* The ring of tiles, the reader threads and those that check what has come.
  *
  * Reading runs ahead of computing through the fixed order of use and does not
  * stop at a layer, a token or the head: the cursor (ahead_pass, ahead_tile)
@@ -64,24 +64,12 @@ static struct entry *pick_tile(struct streamer *s)
 }
 
 /* Time in which the storage had something to do. */
-static void count_flight(struct streamer *s, int change)
+static void count_busy(struct streamer *s)
 {
     double now = k3_now();
     if (s->in_flight)
         s->busy += now - s->busy_since;
     s->busy_since = now;
-    s->in_flight += (uint32_t)change;
-}
-
-void streamer_landed(struct streamer *s, bool *landed)
-{
-    if (!s->plan.spare)
-        return;
-    pthread_mutex_lock(&s->lock);
-    count_flight(s, -1);
-    *landed = true;
-    pthread_cond_signal(&s->work);
-    pthread_mutex_unlock(&s->lock);
 }
 
 static void pause_us(uint32_t us)
@@ -91,46 +79,127 @@ static void pause_us(uint32_t us)
         nanosleep(&t, NULL);
 }
 
+/* A read or a check at hand: of an expert or of a tile. */
+struct task {
+    struct expert_job *expert; /* NULL: of a tile */
+    struct entry *tile;
+    uint8_t *buf;              /* of an expert */
+    uint64_t bytes;
+};
+
+/* Experts are larger than tiles: a few keep the device as busy, and the first is here sooner. */
+static bool pick_read(struct streamer *s, struct task *t)
+{
+    if (s->flight_bytes >= s->flight_most)
+        return false;
+    t->expert = experts_pick(s, &t->buf);
+    t->tile = t->expert ? NULL : pick_tile(s);
+    t->bytes = t->expert ? s->expert_room : s->slot_bytes;
+    return t->expert || t->tile;
+}
+
+/* What has landed and is needed first. */
+static bool pick_check(struct streamer *s, struct task *t)
+{
+    *t = (struct task){.expert = experts_landed(s)};
+    for (uint32_t i = 0; !t->expert && !t->tile && i < s->nentries; i++) {
+        struct entry *e = &s->entry[(s->first_entry + i) % s->capacity];
+        if (e->state == JOB_LANDED)
+            t->tile = e;
+    }
+    return t->expert || t->tile;
+}
+
+static int read_task(struct streamer *s, const struct task *t, uint8_t *bounce, k3_err *err)
+{
+    pause_us(s->plan.slow_us);
+    if (!bounce)
+        return k3_fail(err, K3_ESYS, "out of memory for a reader");
+    return t->expert ? read_expert(s, s->job_layer, t->expert->number, t->buf, t->expert->part, err)
+                     : read_tile(s, t->tile->tile, t->tile->buf, bounce, &t->tile->data, err);
+}
+
+static int check_task(struct streamer *s, const struct task *t, k3_err *err)
+{
+    return t->expert ? check_expert(s, s->job_layer, t->expert->number, t->expert->part, err)
+                     : check_tile(s, t->tile->tile, t->tile->data, err);
+}
+
+static void set_state(const struct task *t, enum job_state state)
+{
+    *(t->expert ? &t->expert->state : &t->tile->state) = state;
+}
+
+/* The data may be used, or the run must end. */
+static void finish_task(struct streamer *s, const struct task *t, int status, const k3_err *why)
+{
+    if (t->expert) {
+        experts_arrived(s, t->expert, status, why);
+    } else {
+        if (status && !s->failure.status)
+            s->failure = *why;
+        t->tile->state = status ? JOB_FAILED : JOB_READY;
+    }
+    pthread_cond_broadcast(&s->done);
+}
+
+/* Sleeps but for moments between two reads, and those are what the device waits for:
+ * no other work is done here where there are checkers. */
 static void *reader(void *arg)
 {
     struct streamer *s = arg;
     uint8_t *bounce = k3_big_alloc(reading_bounce_bytes(s), false);
-    /* A reader works for a moment and then waits for the device; where its copying or checking does
-     * take a core, arithmetic that has its data comes first. The thread's own niceness, as Linux has it. */
+    struct task t;
+    pthread_mutex_lock(&s->lock);
+    while (!s->stop) {
+        k3_err why = {0};
+        if (!pick_read(s, &t)) {
+            pthread_cond_wait(&s->work, &s->lock);
+            continue;
+        }
+        count_busy(s);
+        s->in_flight++;
+        s->flight_bytes += t.bytes;
+        pthread_mutex_unlock(&s->lock);
+        int status = read_task(s, &t, bounce, &why);
+        if (!status && !s->plan.checkers)
+            status = check_task(s, &t, &why);
+        pthread_mutex_lock(&s->lock);
+        count_busy(s);
+        s->in_flight--;
+        s->flight_bytes -= t.bytes;
+        if (status || !s->plan.checkers) {
+            finish_task(s, &t, status, &why);
+        } else {
+            set_state(&t, JOB_LANDED);
+            pthread_cond_signal(&s->landed);
+        }
+    }
+    pthread_mutex_unlock(&s->lock);
+    k3_big_free(bounce, reading_bounce_bytes(s));
+    return NULL;
+}
+
+static void *checker(void *arg)
+{
+    struct streamer *s = arg;
+    struct task t;
+    /* Arithmetic that has its data comes first. The thread's own niceness, as Linux has it. */
     setpriority(PRIO_PROCESS, 0, 19);
     pthread_mutex_lock(&s->lock);
     while (!s->stop) {
         k3_err why = {0};
-        uint8_t *buf = NULL;
-        bool may = s->in_flight < s->plan.depth;
-        struct expert_job *j = may ? experts_pick(s, &buf) : NULL;
-        struct entry *e = j || !may ? NULL : pick_tile(s);
-        if (!j && !e) {
-            pthread_cond_wait(&s->work, &s->lock);
+        if (!pick_check(s, &t)) {
+            pthread_cond_wait(&s->landed, &s->lock);
             continue;
         }
-        int layer = s->job_layer;
-        bool landed = false;
-        count_flight(s, 1);
+        set_state(&t, JOB_CHECKING);
         pthread_mutex_unlock(&s->lock);
-        pause_us(s->plan.slow_us);
-        int status = !bounce ? k3_fail(&why, K3_ESYS, "out of memory for a reader")
-                     : j     ? read_expert(s, layer, j->number, buf, j->part, &landed, &why)
-                             : read_tile(s, e->tile, e->buf, bounce, &e->data, &landed, &why);
+        int status = check_task(s, &t, &why);
         pthread_mutex_lock(&s->lock);
-        if (!landed)
-            count_flight(s, -1);
-        if (j) {
-            experts_arrived(s, j, status, &why);
-        } else {
-            if (status && !s->failure.status)
-                s->failure = why;
-            e->state = status ? JOB_FAILED : JOB_READY;
-        }
-        pthread_cond_broadcast(&s->done);
+        finish_task(s, &t, status, &why);
     }
     pthread_mutex_unlock(&s->lock);
-    k3_big_free(bounce, reading_bounce_bytes(s));
     return NULL;
 }
 
@@ -271,6 +340,7 @@ void streamer_stop(struct streamer *s)
     pthread_mutex_lock(&s->lock);
     s->stop = true;
     pthread_cond_broadcast(&s->work);
+    pthread_cond_broadcast(&s->landed);
     pthread_mutex_unlock(&s->lock);
     for (uint32_t i = 0; i < s->nthreads; i++)
         pthread_join(s->thread[i], NULL);
@@ -297,6 +367,7 @@ static void stream_close(k3_source *src)
     free(s->entry);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->work);
+    pthread_cond_destroy(&s->landed);
     pthread_cond_destroy(&s->done);
     free(s);
 }
@@ -326,18 +397,17 @@ static int choose_pins(struct streamer *s, k3_err *err)
     return 0;
 }
 
-static int start_readers(struct streamer *s, k3_err *err)
+static int start_threads(struct streamer *s, k3_err *err)
 {
     sigset_t all, old;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    uint32_t all_readers = streamer_threads(&s->plan);
-    for (; s->nthreads < all_readers; s->nthreads++)
-        if (pthread_create(&s->thread[s->nthreads], NULL, reader, s))
-            break;
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the main thread's */
+    uint32_t want = streamer_threads(&s->plan);
+    while (s->nthreads < want && !pthread_create(&s->thread[s->nthreads], NULL, s->nthreads < s->plan.depth ? reader : checker, s))
+        s->nthreads++;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (s->nthreads < all_readers)
-        return k3_fail(err, K3_ESYS, "cannot start reader thread %" PRIu32 " of %" PRIu32, s->nthreads + 1, all_readers);
+    if (s->nthreads < want)
+        return k3_fail(err, K3_ESYS, "cannot start reader thread %" PRIu32 " of %" PRIu32, s->nthreads + 1, want);
     return 0;
 }
 
@@ -370,6 +440,7 @@ int streamer_open(struct streamer **out, const k3_index *ix, const char *trunk_p
     s->plan = *plan;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->work, NULL);
+    pthread_cond_init(&s->landed, NULL);
     pthread_cond_init(&s->done, NULL);
     int status = trunk_path ? open_trunk(s, trunk_path, err) : 0;
     if (!status)
@@ -393,7 +464,10 @@ int streamer_open(struct streamer **out, const k3_index *ix, const char *trunk_p
         status = k3_fail(err, K3_ESYS, "out of memory for a ring of %" PRIu64 " bytes", s->ring_bytes);
         goto fail;
     }
-    if ((status = choose_pins(s, err)) || (status = experts_init(s, err)) || (status = start_readers(s, err)))
+    if ((status = choose_pins(s, err)) || (status = experts_init(s, err)))
+        goto fail;
+    s->flight_most = plan->depth * s->slot_bytes > 2 * s->expert_room ? plan->depth * s->slot_bytes : 2 * s->expert_room;
+    if ((status = start_threads(s, err)))
         goto fail;
     *out = s;
     return 0;

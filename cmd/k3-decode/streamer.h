@@ -16,8 +16,8 @@ struct stream_plan {
     uint64_t layers;         /* run layers [0, layers) */
     uint64_t tile_bytes;     /* without a trunk file, which has its own */
     uint32_t ring;           /* tile buffers, >= 2 */
-    uint32_t depth;          /* reads in flight */
-    uint32_t spare;          /* readers more, that keep the device at work while others check what has come */
+    uint32_t depth;          /* reads in flight, a thread for each */
+    uint32_t checkers;       /* threads that compare checksums; 0: the readers do */
     uint64_t pin_bytes;      /* for tiles that stay */
     uint32_t expert_slots;   /* cached experts */
     uint32_t transit;        /* buffers for experts that pass through, >= 1 */
@@ -26,13 +26,13 @@ struct stream_plan {
     uint32_t slow_us;        /* every read waits this long first: for tests */
 };
 
-/* Reader threads. */
+/* Readers and checkers. */
 static inline uint32_t streamer_threads(const struct stream_plan *p)
 {
-    return p->depth + p->spare;
+    return p->depth + p->checkers;
 }
 
-enum job_state { JOB_FREE, JOB_QUEUED, JOB_READING, JOB_READY, JOB_FAILED };
+enum job_state { JOB_FREE, JOB_QUEUED, JOB_READING, JOB_LANDED, JOB_CHECKING, JOB_READY, JOB_FAILED };
 
 /* A tile on its way: in a ring buffer, or in the pinned arena for good. */
 struct entry {
@@ -80,7 +80,7 @@ struct streamer {
     bool said_fallback;
 
     pthread_mutex_t lock;
-    pthread_cond_t work, done;
+    pthread_cond_t work, landed, done; /* for readers, for checkers, for the caller */
     pthread_t *thread;
     uint32_t nthreads;
     bool stop;
@@ -118,6 +118,7 @@ struct streamer {
     /* seconds the caller waited, and in which at least one read was in flight */
     double wait_trunk, wait_experts, busy, busy_since;
     uint32_t in_flight;
+    uint64_t flight_bytes, flight_most; /* no read starts while so many bytes are in flight */
     uint64_t evictions, pinned_bytes;
 };
 
@@ -131,14 +132,13 @@ void streamer_stop(struct streamer *s);
 /* Bytes read ahead that no pass has used. */
 uint64_t streamer_unused(struct streamer *s);
 
-/* A read is over as far as the device is concerned: the next one may begin. */
-void streamer_landed(struct streamer *s, bool *landed);
-
-/* ---- reading.c: one tile or expert from storage, in a reader thread ---- */
-/* bounce is this thread's buffer for small pieces. Both call streamer_landed() once all
- * bytes are in memory, before they check them; whoever sees *landed false does it for them. */
-int read_tile(struct streamer *s, uint32_t tile, uint8_t *buf, uint8_t *bounce, const uint8_t **data, bool *landed, k3_err *err);
-int read_expert(struct streamer *s, int layer, uint16_t number, uint8_t *buf, const uint8_t *part[K3_PARTS], bool *landed, k3_err *err);
+/* ---- reading.c: one tile or expert from storage, without the lock ---- */
+/* bounce is this thread's buffer for small pieces, which are checked on their way through it. */
+int read_tile(struct streamer *s, uint32_t tile, uint8_t *buf, uint8_t *bounce, const uint8_t **data, k3_err *err);
+int read_expert(struct streamer *s, int layer, uint16_t number, uint8_t *buf, const uint8_t *part[K3_PARTS], k3_err *err);
+/* What was read against its checksum, where there is one. */
+int check_tile(struct streamer *s, uint32_t tile, const uint8_t *data, k3_err *err);
+int check_expert(struct streamer *s, int layer, uint16_t number, const uint8_t *const part[K3_PARTS], k3_err *err);
 uint64_t reading_bounce_bytes(const struct streamer *s);
 /* Room that a tile needs in memory, alignment included. */
 uint64_t reading_tile_room(const struct streamer *s, const k3_tile *t);
@@ -149,6 +149,8 @@ int experts_init(struct streamer *s, k3_err *err);
 void experts_free(struct streamer *s);
 /* A job that can be read now, marked JOB_READING, or NULL. */
 struct expert_job *experts_pick(struct streamer *s, uint8_t **buf);
+/* One that is in memory and not checked, or NULL. */
+struct expert_job *experts_landed(struct streamer *s);
 void experts_arrived(struct streamer *s, struct expert_job *j, int status, const k3_err *why);
 int experts_want(k3_source *, int layer, const uint16_t *experts, size_t n, bool ascending, k3_err *err);
 int experts_take(k3_source *, k3_expert *out, k3_err *err);

@@ -168,6 +168,8 @@ static void *reader(void *arg)
         count_busy(s);
         s->in_flight--;
         s->flight_bytes -= t.bytes;
+        if (t.expert)
+            pthread_cond_broadcast(&s->work); /* there is room for several tiles now */
         if (status || !s->plan.checkers) {
             finish_task(s, &t, status, &why);
         } else {

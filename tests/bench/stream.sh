@@ -17,9 +17,9 @@ free=$(df --output=avail -B1 "$dir" | tail -n 1)
 [ "$free" -ge 24000000000 ] || { echo "stream.sh: $dir has $free bytes free, 24 GB are needed" >&2; exit 1; }
 
 median() { sort -g | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
-probe() { "$bin/k3-index" probe -q --json --depth 8 --seconds 0.7 "$@" >"$dir/probe" && "$q" "$dir/probe" depths 0 rate; }
+probe() { "$bin/k3-index" probe -q --json --seconds 0.7 "$@" >"$dir/probe" && "$q" "$dir/probe" depths 0 rate; }
 # bytes a second of trunk and of experts, read as k3-decode reads them
-device() { echo "$(probe --in-order --size 4Mi "$dir/k3.trunk") $(probe -m "$dir")"; }
+device() { echo "$(probe --in-order --size 4Mi --depth 8 "$dir/k3.trunk") $(probe --depth 2 -m "$dir")"; }
 # seconds, bytes and expert bytes of a steady token: the last half of the passes, from k3-decode -v
 steady() {
     awk -v half="$(($1 / 2))" '

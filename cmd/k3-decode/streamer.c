@@ -67,7 +67,7 @@ static struct entry *pick_tile(struct streamer *s)
 static void count_busy(struct streamer *s)
 {
     double now = k3_now();
-    if (s->in_flight)
+    if (s->flight_bytes)
         s->busy += now - s->busy_since;
     s->busy_since = now;
 }
@@ -158,7 +158,6 @@ static void *reader(void *arg)
             continue;
         }
         count_busy(s);
-        s->in_flight++;
         s->flight_bytes += t.bytes;
         pthread_mutex_unlock(&s->lock);
         int status = read_task(s, &t, bounce, &why);
@@ -166,7 +165,6 @@ static void *reader(void *arg)
             status = check_task(s, &t, &why);
         pthread_mutex_lock(&s->lock);
         count_busy(s);
-        s->in_flight--;
         s->flight_bytes -= t.bytes;
         if (t.expert)
             pthread_cond_broadcast(&s->work); /* there is room for several tiles now */

@@ -117,7 +117,6 @@ struct streamer {
 
     /* seconds the caller waited, and in which at least one read was in flight */
     double wait_trunk, wait_experts, busy, busy_since;
-    uint32_t in_flight;
     uint64_t flight_bytes, flight_most; /* no read starts while so many bytes are in flight */
     uint64_t evictions, pinned_bytes;
 };

@@ -54,10 +54,56 @@ typedef struct {
     size_t ldx;
 } tile_in;
 
+#ifdef V_PAIRS
+/* Whether pair_step does it: MXFP4 with two rows to a vector. */
+INLINE bool paired(int type, int R)
+{
+    return type == MXFP4 && R % 2 == 0;
+}
+
+/* 32 columns from k. Until unpair, of each two accumulators the first has lanes 0..7 of both rows, the second
+ * lanes 8..15. */
+INLINE void pair_step(int R, int M, const tile_in *in, size_t k, v16 acc[TILE_MAX][TILE_MAX])
+{
+    UNROLL
+    for (int i = 0; i + 1 < R; i += 2) {
+        const v_pair p = v_pair_load(in->w[i] + k / 2, in->tables[in->s[i][k / 32]], in->w[i + 1] + k / 2,
+                                     in->tables[in->s[i + 1][k / 32]]);
+        UNROLL
+        for (int odd = 0; odd < 2; odd++) {
+            const mxfp4_bytes b = v_pair_look_up(&p, odd);
+            UNROLL
+            for (int h = 0; h < 2; h++) {
+                const v16 w = mxfp4_widen(b, h);
+                const float *x = in->x + k + 16 * odd + 8 * h;
+                UNROLL
+                for (int j = 0; j < M; j++)
+                    acc[i + h][j] = v_fma(w, v_load_twice(x + (size_t)j * in->ldx), acc[i + h][j]);
+            }
+        }
+    }
+}
+
+INLINE void unpair(int R, int M, v16 acc[TILE_MAX][TILE_MAX])
+{
+    UNROLL
+    for (int i = 0; i + 1 < R; i += 2)
+        UNROLL
+    for (int j = 0; j < M; j++)
+        v_unpair(&acc[i][j], &acc[i + 1][j]);
+}
+#endif
+
 /* 32 columns from k: R x M multiply-adds of two vectors each. The first token takes
  * the rows as they are widened, so that one token needs few registers. */
 INLINE void tile_step(int type, int R, int M, const tile_in *in, size_t k, v16 acc[TILE_MAX][TILE_MAX])
 {
+#ifdef V_PAIRS
+    if (paired(type, R)) {
+        pair_step(R, M, in, k, acc);
+        return;
+    }
+#endif
     v16 a[TILE_MAX], b[TILE_MAX], x0 = v_load(in->x + k), x1 = v_load(in->x + k + 16);
     UNROLL
     for (int i = 0; i < R; i++) {
@@ -122,6 +168,10 @@ INLINE void tile(int type, int R, int M, float *out, size_t ldo, const matrix *m
         tile_step(type, R, M, &in, k, acc);
     if (type != MXFP4)
         tile_tail(type, R, M, &in, k, n, acc);
+#ifdef V_PAIRS
+    if (paired(type, R))
+        unpair(R, M, acc);
+#endif
     UNROLL
     for (int i = 0; i < R; i++)
         UNROLL

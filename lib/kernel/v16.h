@@ -7,10 +7,12 @@
  *   v_add v_sub v_mul v_div v_fma           IEEE; v_fma(a, b, c) = a*b + c rounded once
  *   v_max(a, b) = a > b ? a : b,  v_min(a, b) = a < b ? a : b    (b if either is NaN)
  *   v_abs, v_copysign(magnitude, sign), v_select_lt(a, b, x, y) = a < b ? x : y
- *   v_ldexp(p, t)                           p * 2^(t - ROUNDER) rounded once, for 0.5 < p < 2, -200 < t - ROUNDER <
- * 200 v_sum(a)                                lanes folded by halves; v_sums(v, n, out): of n vectors
+ *   v_ldexp(p, t)                           p * 2^e rounded once, e = t - ROUNDER, for 0.5 < p < 2, -200 < e < 200
+ *   v_sum(a)                                lanes folded by halves; v_sums(v, n, out): of n vectors
  *   v_mxfp4_table(scale, t)                 t [16]: what v_mxfp4 needs to know of a scale byte
  *   v_mxfp4(bytes16, t, &even, &odd)        the two weights of each byte, widened
+ *   with V_PAIRS, the same for two rows     v_pair_load, v_pair_look_up, mxfp4_widen; v_load_twice for what they
+ *   in one vector                           multiply, v_unpair at the end
  * and the sizes that suit its registers:
  *   TILE_R x TILE_T   rows x tokens of a tile for many tokens
  *   FEW_T, few_rows   up to FEW_T tokens a tile has them all and few_rows() rows; TILE_MAX bounds both

@@ -155,28 +155,92 @@ INLINE void v_sums(const v16 *v, int n, float *out)
         out[i] = v_sum(v[i]);
 }
 
-/* The eight magnitudes, each xor its index << 28. */
+/* MXFP4 by bytes: a scaled weight has no bits but the upper 16. A table holds the upper bytes of the sixteen weights,
+ * then the bytes below them. */
 INLINE void v_mxfp4_table(uint8_t scale, float *t)
 {
-    const __m256i index = _mm256_setr_epi32(0, 1 << 28, 2 << 28, 3 << 28, 4 << 28, 5 << 28, 6 << 28, 7 << 28);
-    __m256 scaled = _mm256_mul_ps(_mm256_loadu_ps(mxfp4_values), _mm256_set1_ps(mxfp4_scale(scale)));
-    _mm256_storeu_si256((__m256i *)t, _mm256_xor_si256(_mm256_castps_si256(scaled), index));
+    const __m256 s = _mm256_set1_ps(mxfp4_scale(scale));
+    __m256i lo = _mm256_castps_si256(_mm256_mul_ps(_mm256_loadu_ps(mxfp4_values), s));
+    __m256i hi = _mm256_castps_si256(_mm256_mul_ps(_mm256_loadu_ps(mxfp4_values + 8), s));
+    __m256i words = _mm256_packus_epi32(_mm256_srli_epi32(lo, 16), _mm256_srli_epi32(hi, 16));
+    words = _mm256_permute4x64_epi64(words, 0xD8);
+    words = _mm256_packus_epi16(_mm256_srli_epi16(words, 8), _mm256_and_si256(words, _mm256_set1_epi16(0xFF)));
+    _mm256_storeu_si256((__m256i *)t, _mm256_permute4x64_epi64(words, 0xD8));
 }
 
-/* `code` << 28 takes the index away again and leaves bit 3, the sign. Higher bits of the code do not matter. */
-INLINE __m256 mxfp4_8(__m256i table, __m256i code)
+/* Upper and lower bytes of weights, or of tables: one for each half. */
+typedef struct {
+    __m256i upper, lower;
+} mxfp4_bytes;
+
+/* In each half, the weights of 16 codes by the half's table. */
+INLINE mxfp4_bytes mxfp4_look_up(__m256i codes, mxfp4_bytes table)
 {
-    return _mm256_castsi256_ps(
-        _mm256_xor_si256(_mm256_permutevar8x32_epi32(table, code), _mm256_slli_epi32(code, 28)));
+    codes = _mm256_and_si256(codes, _mm256_set1_epi8(15));
+    return (mxfp4_bytes){_mm256_shuffle_epi8(table.upper, codes), _mm256_shuffle_epi8(table.lower, codes)};
+}
+
+/* The first or the second eight weights of each half as floats: four of both halves, then the next four. */
+INLINE v16 mxfp4_widen(mxfp4_bytes w, int second)
+{
+    __m256i u = second ? _mm256_unpackhi_epi8(w.lower, w.upper) : _mm256_unpacklo_epi8(w.lower, w.upper);
+    return (v16){_mm256_castsi256_ps(_mm256_slli_epi32(u, 16)),
+                 _mm256_castsi256_ps(_mm256_and_si256(u, _mm256_set1_epi32((int)0xFFFF0000u)))};
+}
+
+/* So that mxfp4_widen finds weights i and i + 4 in the same 32 bits. */
+INLINE __m256i mxfp4_order(__m256i bytes)
+{
+    const __m128i order = _mm_setr_epi8(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15);
+    return _mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(order));
+}
+
+INLINE __m256i two_halves(const void *low, const void *high)
+{
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)low)),
+                                   _mm_loadu_si128((const __m128i *)high), 1);
+}
+
+/* Of vectors whose halves belong to two rows, as mxfp4_widen gives them: the first row, and the second. */
+INLINE void v_unpair(v16 *a, v16 *b)
+{
+    v16 p = {_mm256_permute2f128_ps(a->lo, a->hi, 0x20), _mm256_permute2f128_ps(b->lo, b->hi, 0x20)};
+    v16 q = {_mm256_permute2f128_ps(a->lo, a->hi, 0x31), _mm256_permute2f128_ps(b->lo, b->hi, 0x31)};
+    *a = p;
+    *b = q;
 }
 
 INLINE void v_mxfp4(const uint8_t *bytes, const float *t, v16 *even, v16 *odd)
 {
-    __m256i table = _mm256_loadu_si256((const __m256i *)t);
-    __m256i lo = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)bytes));
-    __m256i hi = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(bytes + 8)));
-    *even = (v16){mxfp4_8(table, lo), mxfp4_8(table, hi)};
-    *odd = (v16){mxfp4_8(table, _mm256_srli_epi32(lo, 4)), mxfp4_8(table, _mm256_srli_epi32(hi, 4))};
+    __m256i b = mxfp4_order(two_halves(bytes, bytes));
+    b = _mm256_blend_epi32(b, _mm256_srli_epi16(b, 4), 0xF0);
+    mxfp4_bytes w = mxfp4_look_up(b, (mxfp4_bytes){two_halves(t, t), two_halves(t + 4, t + 4)});
+    *even = mxfp4_widen(w, 0);
+    *odd = mxfp4_widen(w, 1);
+    v_unpair(even, odd);
+}
+
+/* ---- two rows of MXFP4 in one vector ---- */
+#define V_PAIRS
+
+typedef struct {
+    __m256i bytes;
+    mxfp4_bytes table;
+} v_pair;
+
+INLINE v_pair v_pair_load(const uint8_t *p, const float *tp, const uint8_t *q, const float *tq)
+{
+    return (v_pair){mxfp4_order(two_halves(p, q)), {two_halves(tp, tq), two_halves(tp + 4, tq + 4)}};
+}
+
+INLINE mxfp4_bytes v_pair_look_up(const v_pair *p, int odd)
+{
+    return mxfp4_look_up(odd ? _mm256_srli_epi16(p->bytes, 4) : p->bytes, p->table);
+}
+
+INLINE v16 v_load_twice(const float *p)
+{
+    return (v16){_mm256_broadcast_ps((const __m128 *)p), _mm256_broadcast_ps((const __m128 *)(p + 4))};
 }
 
 #endif

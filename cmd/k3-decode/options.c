@@ -68,7 +68,7 @@ static const k3_opt table[] = {
     {"chunk", 0, "N", O_CHUNK, "prompt tokens in one pass over the weights (default: as memory allows)"},
     {"tile", 0, "SIZE", O_TILE, "largest piece of a matrix read at once (default: 4Mi, less if memory is short)"},
     {"ring", 0, "N", O_RING, "tile buffers, at least 2 (default: as memory allows)"},
-    {"io-depth", 0, "N", O_DEPTH, "reads in flight (default: 8; 4 where storage outruns arithmetic; fewer if memory is short)"},
+    {"io-depth", 0, "N", O_DEPTH, "reads in flight (default: 8, fewer if memory is short)"},
     {"direct", 0, "on|off", O_DIRECT, "read past the page cache (default: on)"},
     {"huge", 0, "on|off", O_HUGE, "ask for huge pages (default: on)"},
     {"spill", 0, "on|off", O_SPILL, "keep the KDA state in a scratch file (default: if memory is short)"},

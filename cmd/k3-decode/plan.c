@@ -129,8 +129,8 @@ static double expected_hits(const k3_config *c, uint64_t slots)
     return at[n - 1][1] + (1 - at[n - 1][1]) * (x - at[n - 1][0]) / (all - at[n - 1][0]);
 }
 
-/* Bytes and seconds of one decode step. */
-static void predict(struct plan *p, const struct plan_input *in, const struct machine *m, const struct order_size *s)
+/* Bytes and seconds of one decode step at the rates r, those of m. */
+static void predict(struct plan *p, const struct plan_input *in, const struct machine *m, const struct rates *r, const struct order_size *s)
 {
     const k3_config *c = in->c;
     uint64_t moe = has_experts(in, p) ? p->stream.layers - c->first_moe : 0;
@@ -142,7 +142,7 @@ static void predict(struct plan *p, const struct plan_input *in, const struct ma
     p->experts = (uint64_t)((double)p->experts_most * (1 - p->hit) + 0.5);
     p->embedding = c->hidden * 2;
     p->scratch = p->spill ? 2 * (k3_state_bytes(c, p->stream.layers, 0, false)) : 0;
-    double trunk_s = (double)(p->trunk + p->head + p->scratch) / m->trunk_rate, expert_s = (double)p->experts / m->expert_rate;
+    double trunk_s = (double)(p->trunk + p->head + p->scratch) / r->trunk, expert_s = (double)p->experts / r->experts;
     double rate = compute_rate * in->o->threads, trunk_c = (double)(s->trunk + s->head) / rate, expert_c = (double)p->experts_most / rate;
     p->read_seconds = m->two_devices ? fmax(trunk_s, expert_s) : trunk_s + expert_s;
     p->compute_seconds = trunk_c + expert_c;
@@ -212,29 +212,28 @@ static void grow_tokens(struct plan *p, const struct plan_input *in, const struc
     }
 }
 
-/* Tiles in flight, as many more that have come, and two in hand; of fast storage nothing need be in stock. */
-static uint32_t full_ring(uint32_t depth, bool fast)
+/* Tiles in flight, as many more that have come, and two in hand. */
+static uint32_t full_ring(uint32_t depth)
 {
-    return fast ? depth + 2 : 2 * depth + 2;
+    return 2 * depth + 2;
 }
 
 /* Reads in flight, and tiles for them: at most that many more. */
-static void grow_ring(struct plan *p, const struct plan_input *in, const struct machine *m, const struct order_size *s, uint64_t most)
+static void grow_ring(struct plan *p, const struct plan_input *in, const struct order_size *s, uint64_t most)
 {
     struct stream_plan *st = &p->stream;
-    bool fast = m->trunk_rate > compute_rate * in->o->threads;
     uint32_t least = st->depth;
     if (!in->o->io_depth)
-        st->depth = fast ? FAST_IO_DEPTH : DEFAULT_IO_DEPTH;
+        st->depth = DEFAULT_IO_DEPTH;
     if (!in->o->ring)
-        st->ring = (uint32_t)max64(st->ring, min64(full_ring(st->depth, fast), st->ring + most));
+        st->ring = (uint32_t)max64(st->ring, min64(full_ring(st->depth), st->ring + most));
     /* More reads than half the ring would all land together and leave no place to read to. */
-    while (st->depth > least && (full_ring(st->depth, fast) > st->ring || total_of(p, in, s) > p->budget))
+    while (st->depth > least && (full_ring(st->depth) > st->ring || total_of(p, in, s) > p->budget))
         st->depth--;
 }
 
 /* Gives bytes to what makes a pass run well: prompt tokens together, then reads in flight. */
-static void grow(struct plan *p, const struct plan_input *in, const struct machine *m, const struct order_size *s)
+static void grow(struct plan *p, const struct plan_input *in, const struct order_size *s)
 {
     grow_together(p, in, s);
     if (!in->o->chunk)
@@ -245,7 +244,7 @@ static void grow(struct plan *p, const struct plan_input *in, const struct machi
         p->stream.transit += (uint32_t)more;
         spare -= more * in->expert_room;
     }
-    grow_ring(p, in, m, s, spare / 2 / k3_direct_room(s->largest));
+    grow_ring(p, in, s, spare / 2 / k3_direct_room(s->largest));
     itemise(p, in, s);
 }
 
@@ -263,7 +262,7 @@ static void split(struct plan *p, const struct plan_input *in, const struct mach
         uint64_t pin = pins ? min64(share, s->room) : best_pin, left = spare - (pins ? pin : 0);
         p->stream.pin_bytes = pin;
         p->stream.expert_slots = (uint32_t)(cache ? min64(left / in->expert_room, pool_of(in, p)) : best_slots);
-        predict(p, in, m, s);
+        predict(p, in, m, &m->assumed, s);
         if (p->seconds < best - 1e-9) {
             best = p->seconds;
             best_pin = pin;
@@ -447,13 +446,13 @@ int plan_make(struct plan *p, const struct plan_input *in, const struct machine 
     else
         p->budget = given ? m->limit : min64(free_choice, most);
     if (!find_start(p, in, &s)) {
-        predict(p, in, m, &s);
+        predict(p, in, m, &m->seen, &s);
         return refuse(p, in, m, err);
     }
-    grow(p, in, m, &s);
+    grow(p, in, &s);
     uint64_t room = min64(p->budget, free_choice);
     split(p, in, m, &s, room > p->total ? room - p->total : 0);
     itemise(p, in, &s);
-    predict(p, in, m, &s);
+    predict(p, in, m, &m->seen, &s);
     return 0;
 }

@@ -16,16 +16,20 @@ struct plan_item {
 /* Reads that any device serves at its full rate, and so many that one that reports them
  * together (as virtual disks do) is seldom without the next. */
 enum { DEFAULT_TILE = 4 << 20, DEFAULT_IO_DEPTH = 8 };
-/* Where storage outruns arithmetic: six such tiles stay in a cache of 32 MB between reader and kernel. */
-enum { FAST_IO_DEPTH = 4, LEAST_IO_DEPTH = 2 };
+enum { LEAST_IO_DEPTH = 2 };
+
+struct rates {
+    double trunk;            /* bytes/s of trunk and head, read in order */
+    double experts;          /* of experts, at random places */
+};
 
 /* The machine as the plan sees it. */
 struct machine {
     uint64_t limit;          /* bytes this process may use */
-    double trunk_rate;       /* bytes/s of trunk and head, read in order */
-    double expert_rate;      /* of experts, at random places */
+    struct rates assumed;    /* decide the sizes: of one device always the same, so that every run has the same plan */
+    struct rates seen;       /* predict the seconds */
     bool two_devices;
-    bool measured;           /* rates were measured now */
+    bool measured;           /* the seen rates were measured now */
 };
 
 /* What is fixed before the plan is made. */

@@ -52,11 +52,11 @@ static void print_table(const struct plan *p, const struct plan_input *in, const
         line("scratch, read and written", p->scratch, "");
     if (m->two_devices || m->measured)
         printf("predicted: %.2f s a token: reading %.2f s (trunk at %s/s, experts at %s/s%s), arithmetic %.2f s\n", p->seconds,
-               p->read_seconds, k3_fmt_bytes(a, (uint64_t)m->trunk_rate), k3_fmt_bytes(b, (uint64_t)m->expert_rate),
+               p->read_seconds, k3_fmt_bytes(a, (uint64_t)m->seen.trunk), k3_fmt_bytes(b, (uint64_t)m->seen.experts),
                m->measured ? ", measured now" : "", p->compute_seconds);
     else
         printf("predicted: %.2f s a token: reading %.2f s at %s/s, arithmetic %.2f s\n", p->seconds, p->read_seconds,
-               k3_fmt_bytes(a, (uint64_t)m->trunk_rate), p->compute_seconds);
+               k3_fmt_bytes(a, (uint64_t)m->seen.trunk), p->compute_seconds);
 }
 
 static void print_json(const struct plan *p, const struct plan_input *in, const struct machine *m)
@@ -75,8 +75,8 @@ static void print_json(const struct plan *p, const struct plan_input *in, const 
                                   "embedding", (json_int_t)p->embedding, "scratch", (json_int_t)p->scratch));
     json_object_set_new(root, "predicted",
                         json_pack("{s:f, s:f, s:f, s:f, s:f}", "seconds_per_token", p->seconds, "read_seconds", p->read_seconds,
-                                  "compute_seconds", p->compute_seconds, "trunk_rate", m->trunk_rate, "expert_rate",
-                                  m->expert_rate));
+                                  "compute_seconds", p->compute_seconds, "trunk_rate", m->seen.trunk, "expert_rate",
+                                  m->seen.experts));
     json_dumpf(root, stdout, JSON_INDENT(1));
     putchar('\n');
     json_decref(root);

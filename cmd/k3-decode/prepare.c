@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const double assumed_rate = 3e9; /* bytes/s where nothing can be measured */
+static const double assumed_rate = 3e9; /* bytes/s of a device that nothing is known of */
 
 /* The trunk file to use, or NULL for the shards. */
 static const char *trunk_path(const struct options *o, char buf[4096])
@@ -41,15 +41,16 @@ static double measure(const char *path, k3_probe_opts how)
     return k3_probe_file(&r, path, &how, &ignored) ? 0 : (double)r.bytes / r.seconds;
 }
 
-/* Memory and device rates; measuring is for --plan and for two devices, where the split depends on it. */
+/* Memory and device rates; measured for --plan, which predicts with them, and for two devices, where the split
+ * depends on them. */
 static void look_at_machine(struct machine *m, const struct options *o, const k3_index *ix, const char *trunk)
 {
     struct stat a, b;
-    *m = (struct machine){.limit = o->mem_limit ? o->mem_limit : k3_memory_limit(), .trunk_rate = assumed_rate,
-                          .expert_rate = assumed_rate};
+    *m = (struct machine){.limit = o->mem_limit ? o->mem_limit : k3_memory_limit(), .assumed = {assumed_rate, assumed_rate}};
+    if (o->disk_rate)
+        m->assumed = (struct rates){(double)o->disk_rate, (double)o->expert_rate};
+    m->seen = m->assumed;
     if (o->disk_rate) {
-        m->trunk_rate = (double)o->disk_rate;
-        m->expert_rate = (double)o->expert_rate;
         m->two_devices = o->disk_rate != o->expert_rate;
         return;
     }
@@ -66,9 +67,10 @@ static void look_at_machine(struct machine *m, const struct options *o, const k3
     how.in_order = true;
     double rate = measure(trunk ? trunk : experts, how);
     if (expert_rate > 0 && rate > 0) {
-        m->expert_rate = expert_rate;
-        m->trunk_rate = rate;
+        m->seen = (struct rates){rate, expert_rate};
         m->measured = true;
+        if (m->two_devices)
+            m->assumed = m->seen;
     }
 }
 

@@ -5,6 +5,7 @@
  * goes round as long as a ring buffer is free. Pinned tiles are read by the
  * same cursor once, into memory that they keep. */
 #include "streamer.h"
+#include "k3_kernel.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -48,7 +49,7 @@ static int32_t free_slot(const struct streamer *s)
 /* The next tile to read, as an entry marked JOB_READING, or NULL. */
 static struct entry *pick_tile(struct streamer *s)
 {
-    if (s->nentries == s->capacity || !settle_cursor(s))
+    if (s->nentries == s->capacity || (s->copied && s->nentries > s->copies) || !settle_cursor(s))
         return NULL;
     uint8_t *pin = s->pin[s->ahead_tile].buf;
     int32_t slot = pin ? -1 : free_slot(s);
@@ -72,6 +73,34 @@ static void count_busy(struct streamer *s)
     s->busy_since = now;
 }
 
+/* Where a read is a copy by a processor (from the page cache, or of a file of holes), many in flight only take turns
+ * on the cores; a few, into buffers that are still in the caches, are faster. */
+static bool room_in_flight(const struct streamer *s)
+{
+    return s->flight_bytes < s->flight_most && !(s->copied && s->flight_reads >= s->copies);
+}
+
+/* After a read into the ring, which never meets memory for the first time but in the beginning. */
+static void count_copying(struct streamer *s, double wall, double cpu)
+{
+    enum { WINDOW = 32 };
+    s->timed_wall += wall;
+    s->timed_cpu += cpu;
+    if (++s->timed < WINDOW)
+        return;
+    /* A device of 4 GB/s takes a fiftieth of the time; a copy all that it does not wait for a core. */
+    s->copied = s->timed_cpu > s->timed_wall / (s->copied ? 8 : 4);
+    k3_keep_weights = s->copied;
+    s->timed_wall = s->timed_cpu = 0;
+    s->timed = 0;
+}
+
+static double thread_seconds(void)
+{
+    struct timespec t;
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? 0 : (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static void pause_us(uint32_t us)
 {
     struct timespec t = {us / 1000000, (long)(us % 1000000) * 1000};
@@ -90,7 +119,7 @@ struct task {
 /* Experts are larger than tiles: a few keep the device as busy, and the first is here sooner. */
 static bool pick_read(struct streamer *s, struct task *t)
 {
-    if (s->flight_bytes >= s->flight_most)
+    if (!room_in_flight(s))
         return false;
     t->expert = experts_pick(s, &t->buf);
     t->tile = t->expert ? NULL : pick_tile(s);
@@ -159,13 +188,20 @@ static void *reader(void *arg)
         }
         count_busy(s);
         s->flight_bytes += t.bytes;
+        s->flight_reads++;
         pthread_mutex_unlock(&s->lock);
+        double wall = -k3_now(), cpu = -thread_seconds();
         int status = read_task(s, &t, bounce, &why);
+        cpu += thread_seconds();
+        wall += k3_now();
         if (!status && !s->plan.checkers)
             status = check_task(s, &t, &why);
         pthread_mutex_lock(&s->lock);
         count_busy(s);
         s->flight_bytes -= t.bytes;
+        s->flight_reads--;
+        if (t.tile && t.tile->slot >= 0)
+            count_copying(s, wall, cpu);
         if (t.expert)
             pthread_cond_broadcast(&s->work); /* there is room for several tiles now */
         if (status || !s->plan.checkers) {
@@ -467,6 +503,8 @@ int streamer_open(struct streamer **out, const k3_index *ix, const char *trunk_p
     if ((status = choose_pins(s, err)) || (status = experts_init(s, err)))
         goto fail;
     s->flight_most = plan->depth * s->slot_bytes > 2 * s->expert_room ? plan->depth * s->slot_bytes : 2 * s->expert_room;
+    uint32_t cores = (uint32_t)k3_threads_default();
+    s->copies = cores > 2 ? cores : 2;
     if ((status = start_threads(s, err)))
         goto fail;
     *out = s;

@@ -118,6 +118,11 @@ struct streamer {
     /* seconds the caller waited, and in which at least one read was in flight */
     double wait_trunk, wait_experts, busy, busy_since;
     uint64_t flight_bytes, flight_most; /* no read starts while so many bytes are in flight */
+    uint32_t flight_reads;
+    uint32_t copies;         /* that many at most, and a tile more in use, while */
+    bool copied;             /* reading takes a processor's time rather than a device's */
+    double timed_wall, timed_cpu; /* seconds of the last `timed` reads into the ring */
+    uint32_t timed;
     uint64_t evictions, pinned_bytes;
 };
 

@@ -92,6 +92,10 @@ const k3_kernels *k3_kernels_select(const char *isa, k3_err *err);
 /* The i-th table available on this machine, from plain to best; NULL past the last. */
 const k3_kernels *k3_kernels_available(int i);
 
+/* Whether matrices should stay in the outer caches once they are multiplied: true where a processor will soon write
+ * their memory anew, as a read from the page cache does. Speed only, for all tables, at any time. */
+extern _Atomic bool k3_keep_weights;
+
 /* The indices of the k largest of s[n] in descending order, the lowest index
  * first on ties; NaN counts as smaller than everything. k <= n. */
 void k3_topk(const float *s, size_t n, size_t k, uint32_t *index);

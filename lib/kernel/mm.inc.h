@@ -7,7 +7,8 @@
  * to follow a new one: 28 against 38 GB/s.
  *
  * Weights are used once and prefetched past the outer caches: a line left there
- * would have to be invalidated when storage next writes its tile buffer.
+ * would have to be invalidated when storage next writes its tile buffer. Not
+ * with k3_keep_weights: a processor writes faster to lines that it still has.
  */
 
 typedef struct {
@@ -138,12 +139,21 @@ INLINE void tile_tail(int type, int R, int M, const tile_in *in, size_t k, size_
     }
 }
 
+INLINE void prefetch(const uint8_t *p, bool keep)
+{
+    if (keep)
+        __builtin_prefetch(p, 0, 3);
+    else
+        __builtin_prefetch(p, 0, 0);
+}
+
 /* Rows r, r + gap, ... r + (R-1) gap against M tokens. */
 INLINE void tile(int type, int R, int M, float *out, size_t ldo, const matrix *m, size_t r, size_t gap,
                  const float *x, size_t ldx)
 {
     enum { BLOCK = 128, LINE = 64 };
     const size_t n = m->n;
+    const bool keep = atomic_load_explicit(&k3_keep_weights, memory_order_relaxed);
     tile_in in = {.tables = m->tables, .x = x, .ldx = ldx};
     v16 acc[TILE_MAX][TILE_MAX];
     UNROLL
@@ -160,7 +170,7 @@ INLINE void tile(int type, int R, int M, float *out, size_t ldo, const matrix *m
         for (int i = 0; i < R; i++)
             UNROLL
         for (size_t b = 0; b < weight_bytes(type, BLOCK); b += LINE)
-            __builtin_prefetch(in.w[i] + weight_bytes(type, k) + b + AHEAD / R, 0, 0);
+            prefetch(in.w[i] + weight_bytes(type, k) + b + AHEAD / R, keep);
         for (size_t u = 0; u < BLOCK; u += 32)
             tile_step(type, R, M, &in, k + u, acc);
     }

@@ -22,6 +22,7 @@
 #define K3_V16_H
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

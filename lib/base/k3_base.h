@@ -249,7 +249,8 @@ void k3_share(size_t n, size_t grain, int worker, int workers, size_t *begin, si
 double k3_now(void);             /* seconds, monotonic */
 uint64_t k3_peak_rss(void);      /* VmHWM in bytes, 0 if unknown */
 /* What a process may still use: the least of MemAvailable and, for its cgroup and every one above (v1 and
- * v2), limit - used + the page cache that can be given back, less 1/256 for the kernel's tables. Bytes. */
+ * v2), limit (memory.high of v2 too) - used + the page cache that can be given back, less 1/256 for the kernel's
+ * tables. Bytes. */
 uint64_t k3_memory_limit(void);
 
 /* ---- progress line -------------------------------------------------------------------------- */

@@ -187,8 +187,11 @@ static uint64_t reclaimable(const char *dir, const char *group, const char *key)
 static uint64_t headroom(const char *dir, const char *group, bool v2)
 {
     uint64_t limit = read_limit(dir, group, v2 ? "memory.max" : "memory.limit_in_bytes");
+    /* Beyond memory.high nothing is killed, but the kernel slows the group to a crawl. */
+    uint64_t high = v2 ? read_limit(dir, group, "memory.high") : UINT64_MAX;
     uint64_t used = read_limit(dir, group, v2 ? "memory.current" : "memory.usage_in_bytes");
     uint64_t spare = reclaimable(dir, group, v2 ? "inactive_file" : "total_inactive_file");
+    limit = high < limit ? high : limit;
     if (limit >= UINT64_MAX / 4 || used == UINT64_MAX)
         return UINT64_MAX;
     used = used > spare ? used - spare : 0;

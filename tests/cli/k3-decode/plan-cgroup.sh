@@ -31,6 +31,12 @@ active_file 7"
 sees "v2 parent"
 put a/b/memory.max 41000000
 sees "v2 own"
+put a/b/memory.high 31000000
+sees "v2 own memory.high"
+put a/b/memory.high max
+put a/memory.high 55000000
+sees "v2 memory.high of the parent"
+rm fs/a/memory.high
 put a/b/memory.current 50000000
 LD_PRELOAD=$shim k3-decode -m m --plan --disk-rate 5G --preset auto >plan.txt 2>&1
 echo "v2 used up: exit $?"

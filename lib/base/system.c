@@ -167,16 +167,17 @@ static uint64_t read_limit(const char *dir, const char *group, const char *file)
     return v;
 }
 
-/* The "inactive_file N" of a group's memory.stat: page cache that the kernel gives back at once. */
-static uint64_t reclaimable(const char *dir, const char *group, const char *key)
+/* The file pages of a group's memory.stat, page cache that the kernel can give back, as MemAvailable counts it: those
+ * read twice ("active") too, or a model that was read before would shrink the next plan. */
+static uint64_t reclaimable(const char *dir, const char *group, bool v2)
 {
     char path[4400], name[64];
     uint64_t v, found = 0;
     snprintf(path, sizeof path, "%s%s/memory.stat", dir, group);
     FILE *f = fopen(path, "re");
     while (f && fscanf(f, "%63s %" SCNu64, name, &v) == 2)
-        if (!strcmp(name, key))
-            found = v;
+        if (!strcmp(name, v2 ? "inactive_file" : "total_inactive_file") || !strcmp(name, v2 ? "active_file" : "total_active_file"))
+            found += v;
     if (f)
         fclose(f);
     return found;
@@ -190,7 +191,7 @@ static uint64_t headroom(const char *dir, const char *group, bool v2)
     /* Beyond memory.high nothing is killed, but the kernel slows the group to a crawl. */
     uint64_t high = v2 ? read_limit(dir, group, "memory.high") : UINT64_MAX;
     uint64_t used = read_limit(dir, group, v2 ? "memory.current" : "memory.usage_in_bytes");
-    uint64_t spare = reclaimable(dir, group, v2 ? "inactive_file" : "total_inactive_file");
+    uint64_t spare = reclaimable(dir, group, v2);
     limit = high < limit ? high : limit;
     if (limit >= UINT64_MAX / 4 || used == UINT64_MAX)
         return UINT64_MAX;

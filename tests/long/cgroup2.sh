@@ -79,6 +79,9 @@ sees "own, the parent has more" a/b 120
 at a/b cat /disk/big/*.safetensors >/dev/null
 [ "$(cat a/b/memory.current)" -gt 100000000 ] || echo "only $(cat a/b/memory.current) of page cache"
 sees "own, full of page cache" a/b 120
+for i in 1 2 3; do at a/b dd if="$(ls /disk/big/*.safetensors | head -n 1)" of=/dev/null bs=1M count=60 2>/dev/null; done
+[ "$(sed -n 's/^active_file //p' a/b/memory.stat)" -gt 30000000 ] || echo "only $(grep ^active_file a/b/memory.stat)"
+sees "own, of page cache that was read again" a/b 120
 echo 80000000 >a/memory.max
 sees "parent" a/b 80
 at a/c dd if=/dev/zero of=/tmp/zero bs=100k count=200 2>/dev/null

@@ -26,8 +26,8 @@ put a/b/memory.current 1000000
 put a/memory.max 90000000
 put a/memory.current 40000000
 put a/memory.stat "anon 1
-inactive_file 5000000
-active_file 7"
+inactive_file 3000000
+active_file 2000000"
 sees "v2 parent"
 put a/b/memory.max 41000000
 sees "v2 own"
@@ -59,7 +59,9 @@ put memory/a/memory.limit_in_bytes 60000000
 put memory/a/memory.usage_in_bytes 30000000
 put memory/a/memory.stat "cache 9
 inactive_file 1
-total_inactive_file 2000000"
+active_file 2
+total_inactive_file 1500000
+total_active_file 500000"
 sees "v1 parent"
 printf '4:hugetlb,memory:/a/b\n' >self
 sees "v1 second of two"

@@ -157,6 +157,7 @@ static void least(struct plan *p, const struct plan_input *in, uint64_t tile, bo
     p->stream.tile_bytes = tile;
     p->stream.ring = o->ring ? (uint32_t)o->ring : 2;
     p->stream.depth = o->io_depth ? (uint32_t)o->io_depth : LEAST_IO_DEPTH;
+    p->stream.copies = in->o->threads > 2 ? (uint32_t)in->o->threads : 2;
     p->stream.checkers = in->trunk_tile ? 2 : 0; /* a packed trunk has checksums */
     p->stream.transit = 1;
     p->stream.pin_bytes = p->stream.expert_slots = 0;

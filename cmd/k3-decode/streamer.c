@@ -49,7 +49,7 @@ static int32_t free_slot(const struct streamer *s)
 /* The next tile to read, as an entry marked JOB_READING, or NULL. */
 static struct entry *pick_tile(struct streamer *s)
 {
-    if (s->nentries == s->capacity || (s->copied && s->nentries > s->copies) || !settle_cursor(s))
+    if (s->nentries == s->capacity || (s->copied && s->nentries > s->plan.copies) || !settle_cursor(s))
         return NULL;
     uint8_t *pin = s->pin[s->ahead_tile].buf;
     int32_t slot = pin ? -1 : free_slot(s);
@@ -77,7 +77,7 @@ static void count_busy(struct streamer *s)
  * on the cores; a few, into buffers that are still in the caches, are faster. */
 static bool room_in_flight(const struct streamer *s)
 {
-    return s->flight_bytes < s->flight_most && !(s->copied && s->flight_reads >= s->copies);
+    return s->flight_bytes < s->flight_most && !(s->copied && s->flight_reads >= s->plan.copies);
 }
 
 /* After a read into the ring, which never meets memory for the first time but in the beginning. */
@@ -503,8 +503,6 @@ int streamer_open(struct streamer **out, const k3_index *ix, const char *trunk_p
     if ((status = choose_pins(s, err)) || (status = experts_init(s, err)))
         goto fail;
     s->flight_most = plan->depth * s->slot_bytes > 2 * s->expert_room ? plan->depth * s->slot_bytes : 2 * s->expert_room;
-    uint32_t cores = (uint32_t)k3_threads_default();
-    s->copies = cores > 2 ? cores : 2;
     if ((status = start_threads(s, err)))
         goto fail;
     *out = s;

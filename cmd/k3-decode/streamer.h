@@ -17,6 +17,7 @@ struct stream_plan {
     uint64_t tile_bytes;     /* without a trunk file, which has its own */
     uint32_t ring;           /* tile buffers, >= 2 */
     uint32_t depth;          /* reads in flight, a thread for each */
+    uint32_t copies;         /* reads in flight, and a tile more in use, where a read is a copy by a processor */
     uint32_t checkers;       /* threads that compare checksums; 0: the readers do */
     uint64_t pin_bytes;      /* for tiles that stay */
     uint32_t expert_slots;   /* cached experts */
@@ -119,7 +120,6 @@ struct streamer {
     double wait_trunk, wait_experts, busy, busy_since;
     uint64_t flight_bytes, flight_most; /* no read starts while so many bytes are in flight */
     uint32_t flight_reads;
-    uint32_t copies;         /* that many at most, and a tile more in use, while */
     bool copied;             /* reading takes a processor's time rather than a device's */
     double timed_wall, timed_cpu; /* seconds of the last `timed` reads into the ring */
     uint32_t timed;

@@ -3,7 +3,7 @@
  * One table of functions per instruction set; every table gives the same bits
  * for every finite or infinite result (any NaN equals any NaN). All functions
  * are single-threaded: callers give each worker its own rows, heads or columns.
- * Arrays need no alignment beyond their element's and must not overlap unless
+ * Matrices need no alignment, other arrays their element's; none may overlap unless
  * a function says "in place". Nothing outside the given shapes is read or
  * written. Every n, rows, cols, T >= 1.
  *

@@ -95,8 +95,7 @@ INLINE void v_load_bf16_pair(const uint16_t *p, v16 *a, v16 *b)
 INLINE v16 v_load_bf16_n(const uint16_t *p, size_t n)
 {
     uint16_t full[16] = {0};
-    for (size_t i = 0; i < n; i++)
-        full[i] = p[i];
+    memcpy(full, p, n * sizeof *p); /* which may be an odd address */
     return v_load_bf16(full);
 }
 

@@ -64,21 +64,26 @@ INLINE v16 v_set1(float x)
 {
     LANES(x);
 }
-INLINE v16 v_load(const float *p)
-{
-    LANES(p[l]);
-}
+/* Copied, because a tensor may begin at an odd address. */
 INLINE v16 v_load_n(const float *p, size_t n)
 {
-    LANES((size_t)l < n ? p[l] : 0.0f);
+    v16 v = {{0}};
+    memcpy(v.f, p, n * sizeof *p);
+    return v;
 }
-INLINE v16 v_load_bf16(const uint16_t *p)
+INLINE v16 v_load(const float *p)
 {
-    LANES(bits_float((uint32_t)p[l] << 16));
+    return v_load_n(p, 16);
 }
 INLINE v16 v_load_bf16_n(const uint16_t *p, size_t n)
 {
-    LANES((size_t)l < n ? bits_float((uint32_t)p[l] << 16) : 0.0f);
+    uint16_t u[16] = {0};
+    memcpy(u, p, n * sizeof *p);
+    LANES(bits_float((uint32_t)u[l] << 16));
+}
+INLINE v16 v_load_bf16(const uint16_t *p)
+{
+    return v_load_bf16_n(p, 16);
 }
 INLINE void v_load_bf16_pair(const uint16_t *p, v16 *a, v16 *b)
 {

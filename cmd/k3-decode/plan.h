@@ -15,8 +15,7 @@ struct plan_item {
 
 /* Reads that any device serves at its full rate, and so many that one that reports them
  * together (as virtual disks do) is seldom without the next. */
-enum { DEFAULT_TILE = 4 << 20, DEFAULT_IO_DEPTH = 8 };
-enum { LEAST_IO_DEPTH = 2 };
+enum { DEFAULT_TILE = 4 << 20, DEFAULT_IO_DEPTH = 8, LEAST_IO_DEPTH = 2 };
 
 struct rates {
     double trunk;            /* bytes/s of trunk and head, read in order */

@@ -46,15 +46,12 @@ static double measure(const char *path, k3_probe_opts how)
 static void look_at_machine(struct machine *m, const struct options *o, const k3_index *ix, const char *trunk)
 {
     struct stat a, b;
-    *m = (struct machine){.limit = o->mem_limit ? o->mem_limit : k3_memory_limit(), .assumed = {assumed_rate, assumed_rate}};
+    struct rates rates = {assumed_rate, assumed_rate};
     if (o->disk_rate)
-        m->assumed = (struct rates){(double)o->disk_rate, (double)o->expert_rate};
-    m->seen = m->assumed;
-    if (o->disk_rate) {
-        m->two_devices = o->disk_rate != o->expert_rate;
-        return;
-    }
-    if (!ix || !k3_index_config(ix)->moe_layers)
+        rates = (struct rates){(double)o->disk_rate, (double)o->expert_rate};
+    *m = (struct machine){.limit = o->mem_limit ? o->mem_limit : k3_memory_limit(), .assumed = rates, .seen = rates,
+                          .two_devices = o->disk_rate != o->expert_rate};
+    if (o->disk_rate || !ix || !k3_index_config(ix)->moe_layers)
         return;
     const char *experts = expert_shard(ix);
     m->two_devices = trunk && !stat(trunk, &a) && !stat(experts, &b) && a.st_dev != b.st_dev;

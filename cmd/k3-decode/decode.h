@@ -26,6 +26,7 @@ struct options {
     int spill;                   /* KDA state in scratch: 1 yes, 0 no, -1 the planner's choice */
     bool spill_given;            /* by --spill, which neither --memory nor a preset takes back */
     int policy;                  /* K3_POLICY_* */
+    int64_t lookahead;           /* experts read ahead of their router, -1: the planner's choice */
     bool direct, huge;
     uint64_t slow_us;            /* delay of every read, for tests */
     bool plan, list_presets, json;
@@ -148,6 +149,7 @@ struct plan;
 struct totals {
     k3_traffic traffic;
     uint64_t evictions, unused_bytes, scratch_read, scratch_written;
+    uint64_t guessed, guessed_wrong; /* misses read ahead of their router; experts that it did not want */
     double wait_trunk, wait_experts, busy; /* seconds; busy: a read was in flight */
 };
 uint64_t totals_bytes(const struct totals *t); /* read in all */

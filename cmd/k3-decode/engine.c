@@ -110,6 +110,8 @@ void engine_totals(const struct engine *e, struct totals *t)
     t->traffic.misses += r->misses;
     t->traffic.passes += r->passes;
     t->evictions += e->source->evictions;
+    t->guessed += e->source->guessed;
+    t->guessed_wrong += e->source->guessed_wrong;
     t->wait_trunk += e->source->wait_trunk;
     t->wait_experts += e->source->wait_experts;
     t->busy += e->source->busy;

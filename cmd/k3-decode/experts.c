@@ -5,6 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* For experts without a slot. */
+static uint32_t buffers(const struct stream_plan *p)
+{
+    return p->transit + p->lookahead;
+}
+
+static uint64_t expert_memory(const struct streamer *s)
+{
+    return (s->plan.expert_slots + (uint64_t)buffers(&s->plan)) * s->expert_room;
+}
+
 int experts_init(struct streamer *s, k3_err *err)
 {
     const k3_config *c = s->c;
@@ -16,31 +27,38 @@ int experts_init(struct streamer *s, k3_err *err)
     if (status)
         return status;
     s->expert_room = streamer_expert_room(s->ix);
-    s->slot_mem = p->expert_slots ? k3_big_alloc(p->expert_slots * s->expert_room, p->huge) : NULL;
-    s->transit_mem = k3_big_alloc(p->transit * s->expert_room, p->huge);
+    s->expert_mem = k3_big_alloc(expert_memory(s), p->huge);
     s->slot = calloc(p->expert_slots ? p->expert_slots : 1, sizeof *s->slot);
-    s->transit_used = calloc(p->transit, sizeof *s->transit_used);
+    s->buffer = calloc(buffers(p), sizeof *s->buffer);
+    s->buffer_used = calloc(buffers(p), sizeof *s->buffer_used);
     s->job = calloc(c->experts, sizeof *s->job);
+    s->own = calloc(c->experts, sizeof *s->own);
+    s->guess = calloc(p->lookahead ? p->lookahead : 1, sizeof *s->guess);
     s->ask = calloc(c->experts, sizeof *s->ask);
     s->slot_of = calloc(c->experts, sizeof *s->slot_of);
     s->hit = calloc(c->experts, sizeof *s->hit);
-    if ((p->expert_slots && !s->slot_mem) || !s->transit_mem || !s->slot || !s->transit_used || !s->job || !s->ask ||
+    if (!s->expert_mem || !s->slot || !s->buffer || !s->buffer_used || !s->job || !s->own || !s->guess || !s->ask ||
         !s->slot_of || !s->hit)
         return k3_fail(err, K3_ESYS, "out of memory for %" PRIu32 " expert slots of %" PRIu64 " bytes", p->expert_slots,
                        s->expert_room);
-    for (uint32_t i = 0; i < p->expert_slots; i++)
-        s->slot[i].layer = -1;
+    uint8_t *mem = s->expert_mem;
+    for (uint32_t i = 0; i < p->expert_slots; i++, mem += s->expert_room)
+        s->slot[i] = (struct expert_slot){.mem = mem, .layer = -1};
+    for (uint32_t i = 0; i < buffers(p); i++, mem += s->expert_room)
+        s->buffer[i] = mem;
     return 0;
 }
 
 void experts_free(struct streamer *s)
 {
     k3_policy_free(s->policy);
-    k3_big_free(s->slot_mem, s->plan.expert_slots * s->expert_room);
-    k3_big_free(s->transit_mem, s->plan.transit * s->expert_room);
+    k3_big_free(s->expert_mem, expert_memory(s));
     free(s->slot);
-    free(s->transit_used);
+    free(s->buffer);
+    free(s->buffer_used);
     free(s->job);
+    free(s->own);
+    free(s->guess);
     free(s->ask);
     free(s->slot_of);
     free(s->hit);
@@ -48,32 +66,160 @@ void experts_free(struct streamer *s)
 
 static int by_number(const void *a, const void *b)
 {
-    return ((const struct expert_job *)a)->number - ((const struct expert_job *)b)->number;
+    const struct expert_job *x = *(struct expert_job *const *)a, *y = *(struct expert_job *const *)b;
+    return x->number - y->number;
 }
 
 static int by_place(const void *a, const void *b)
 {
-    uint64_t x = ((const struct expert_job *)a)->place, y = ((const struct expert_job *)b)->place;
-    return (x > y) - (x < y);
+    const struct expert_job *x = *(struct expert_job *const *)a, *y = *(struct expert_job *const *)b;
+    return (x->place > y->place) - (x->place < y->place);
 }
 
-/* A job for expert `number`: resident, or to be read into its slot or a transit buffer. */
-static void make_job(struct streamer *s, struct expert_job *j, int layer, uint16_t number, int32_t slot, bool hit)
+static uint64_t place_of(const struct streamer *s, int layer, uint16_t number)
 {
     k3_extent at[K3_PARTS];
-    *j = (struct expert_job){.state = JOB_QUEUED, .number = number, .slot = slot, .transit = -1};
+    k3_index_expert(s->ix, layer, number, at);
+    return (uint64_t)at[0].shard << 48 | at[0].offset;
+}
+
+/* What the slot held is gone. */
+static void evict(struct streamer *s, int32_t slot)
+{
+    s->evictions += s->slot[slot].layer >= 0;
+    s->slot[slot].layer = -1;
+}
+
+/* A job for expert `number`: resident, or to be read into its slot or a buffer. */
+static void make_job(struct streamer *s, struct expert_job *j, int layer, uint16_t number, int32_t slot, bool hit)
+{
+    *j = (struct expert_job){.state = JOB_QUEUED, .layer = layer, .number = number, .slot = slot, .buffer = -1};
     if (hit) {
         j->state = JOB_READY;
         memcpy(j->part, s->slot[slot].part, sizeof j->part);
         return;
     }
-    k3_index_expert(s->ix, layer, number, at);
-    j->place = (uint64_t)at[0].shard << 48 | at[0].offset;
-    if (slot >= 0) {
-        s->evictions += s->slot[slot].layer >= 0;
-        s->slot[slot].layer = -1;
+    j->place = place_of(s, layer, number);
+    if (slot >= 0)
+        evict(s, slot);
+}
+
+static bool take_buffer(struct streamer *s, struct expert_job *j)
+{
+    for (uint32_t i = 0; i < buffers(&s->plan); i++)
+        if (!s->buffer_used[i]) {
+            s->buffer_used[i] = true;
+            j->buffer = (int32_t)i;
+            return true;
+        }
+    return false;
+}
+
+static void give_buffer(struct streamer *s, struct expert_job *j)
+{
+    s->buffer_used[j->buffer] = false;
+    j->buffer = -1;
+}
+
+/* An expert that was asked for is whole. */
+static void publish(struct streamer *s, struct expert_job *j)
+{
+    if (j->slot >= 0) {
+        struct expert_slot *slot = &s->slot[j->slot];
+        slot->layer = j->layer;
+        slot->number = j->number;
+        memcpy(slot->part, j->part, sizeof slot->part);
+    }
+    j->arrival = ++s->arrivals;
+    s->base.traffic.expert_bytes += k3_expert_bytes(s->c);
+}
+
+/* ---- guesses ---- */
+
+/* One that was read for nothing. */
+static void forget(struct streamer *s, struct expert_job *g)
+{
+    s->guessed_wrong++;
+    give_buffer(s, g);
+    g->state = JOB_FREE;
+}
+
+void experts_expect(k3_source *src, int layer, const uint16_t *experts, size_t n)
+{
+    struct streamer *s = (struct streamer *)src;
+    size_t next = 0;
+    pthread_mutex_lock(&s->lock);
+    s->njobs = s->next_job = 0; /* the batch before is done, and with it the guesses that became part of it */
+    for (uint32_t i = 0; i < s->plan.lookahead; i++) {
+        struct expert_job *g = &s->guess[i];
+        if (g->state != JOB_FREE && g->standing != WANTED)
+            continue;
+        while (next < n && k3_policy_slot(s->policy, layer, experts[next]) >= 0)
+            next++;
+        *g = (struct expert_job){.standing = GUESSED, .layer = layer, .slot = -1, .buffer = -1};
+        if (next < n) {
+            g->state = JOB_QUEUED;
+            g->number = experts[next++];
+            g->place = place_of(s, layer, g->number);
+        }
+    }
+    pthread_cond_broadcast(&s->work);
+    pthread_mutex_unlock(&s->lock);
+}
+
+struct expert_job *experts_pick_guess(struct streamer *s, uint8_t **buf)
+{
+    for (uint32_t i = 0; i < s->plan.lookahead; i++) {
+        struct expert_job *g = &s->guess[i];
+        if (g->state != JOB_QUEUED || !take_buffer(s, g))
+            continue;
+        *buf = s->buffer[g->buffer];
+        g->state = JOB_READING;
+        return g;
+    }
+    return NULL;
+}
+
+/* The guess at that expert if its read has begun, as a job of the batch; else NULL. */
+static struct expert_job *right_guess(struct streamer *s, int layer, uint16_t number, int32_t slot)
+{
+    for (uint32_t i = 0; i < s->plan.lookahead; i++) {
+        struct expert_job *g = &s->guess[i];
+        if (g->state <= JOB_QUEUED || g->standing != GUESSED || g->layer != layer || g->number != number)
+            continue;
+        g->standing = WANTED;
+        if (slot >= 0) { /* the slot gets the buffer, wherever its read has got to, and gives up its own */
+            uint8_t *mem = s->buffer[g->buffer];
+            evict(s, slot);
+            s->buffer[g->buffer] = s->slot[slot].mem;
+            s->slot[slot].mem = mem;
+            give_buffer(s, g);
+            g->slot = slot;
+        }
+        s->guessed++;
+        if (g->state == JOB_READY)
+            publish(s, g);
+        return g;
+    }
+    return NULL;
+}
+
+static void drop_guesses(struct streamer *s)
+{
+    for (uint32_t i = 0; i < s->plan.lookahead; i++) {
+        struct expert_job *g = &s->guess[i];
+        if (g->state == JOB_FREE || g->standing != GUESSED)
+            continue;
+        if (g->state == JOB_QUEUED)
+            g->state = JOB_FREE;
+        else if (g->state == JOB_LANDED || g->state == JOB_READY)
+            forget(s, g);
+        else
+            g->standing = DROPPED;
     }
 }
+
+/* ---- the batch ---- */
 
 int experts_want(k3_source *src, int layer, const uint16_t *experts, size_t n, bool ascending, k3_err *err)
 {
@@ -83,13 +229,18 @@ int experts_want(k3_source *src, int layer, const uint16_t *experts, size_t n, b
         s->ask[i] = experts[i];
     pthread_mutex_lock(&s->lock);
     int hits = k3_policy_batch(s->policy, layer, s->ask, (int)n, s->slot_of, s->hit);
-    for (size_t i = 0; i < n; i++)
-        make_job(s, &s->job[i], layer, experts[i], s->slot_of[i], s->hit[i]);
+    for (size_t i = 0; i < n; i++) {
+        s->job[i] = s->hit[i] ? NULL : right_guess(s, layer, experts[i], s->slot_of[i]);
+        if (s->job[i])
+            continue;
+        s->job[i] = &s->own[i];
+        make_job(s, s->job[i], layer, experts[i], s->slot_of[i], s->hit[i]);
+    }
+    drop_guesses(s);
     qsort(s->job, n, sizeof *s->job, ascending ? by_number : by_place);
     s->njobs = n;
     s->next_job = s->ntaken = 0;
     s->ascending = ascending;
-    s->job_layer = layer;
     src->traffic.requests += n;
     src->traffic.hits += (uint64_t)hits;
     src->traffic.misses += n - (uint64_t)hits;
@@ -100,23 +251,14 @@ int experts_want(k3_source *src, int layer, const uint16_t *experts, size_t n, b
 
 struct expert_job *experts_pick(struct streamer *s, uint8_t **buf)
 {
-    while (s->next_job < s->njobs && s->job[s->next_job].state != JOB_QUEUED)
+    while (s->next_job < s->njobs && s->job[s->next_job]->state != JOB_QUEUED)
         s->next_job++;
     if (s->next_job == s->njobs)
         return NULL;
-    struct expert_job *j = &s->job[s->next_job];
-    if (j->slot >= 0) {
-        *buf = s->slot_mem + (uint64_t)j->slot * s->expert_room;
-    } else {
-        uint32_t t = 0;
-        while (t < s->plan.transit && s->transit_used[t])
-            t++;
-        if (t == s->plan.transit)
-            return NULL;
-        s->transit_used[t] = true;
-        j->transit = (int32_t)t;
-        *buf = s->transit_mem + t * s->expert_room;
-    }
+    struct expert_job *j = s->job[s->next_job];
+    if (j->slot < 0 && !take_buffer(s, j))
+        return NULL;
+    *buf = j->slot >= 0 ? s->slot[j->slot].mem : s->buffer[j->buffer];
     j->state = JOB_READING;
     s->next_job++;
     return j;
@@ -125,26 +267,32 @@ struct expert_job *experts_pick(struct streamer *s, uint8_t **buf)
 struct expert_job *experts_landed(struct streamer *s)
 {
     for (size_t i = 0; i < s->next_job; i++)
-        if (s->job[i].state == JOB_LANDED)
-            return &s->job[i];
+        if (s->job[i]->state == JOB_LANDED)
+            return s->job[i];
+    for (uint32_t i = 0; i < s->plan.lookahead; i++)
+        if (s->guess[i].state == JOB_LANDED)
+            return &s->guess[i];
     return NULL;
 }
 
 void experts_arrived(struct streamer *s, struct expert_job *j, int status, const k3_err *why)
 {
+    if (status && j->standing != WANTED) { /* nobody has asked for it; if somebody does, it is read then */
+        give_buffer(s, j);
+        j->state = JOB_FREE;
+        return;
+    }
     if (status) {
         if (!s->expert_failure.status)
-            k3_fail(&s->expert_failure, K3_EEXPERT, "expert %" PRIu16 " of layer %d: %.1900s", j->number, s->job_layer, why->text);
+            k3_fail(&s->expert_failure, K3_EEXPERT, "expert %" PRIu16 " of layer %d: %.1900s", j->number, j->layer, why->text);
         j->state = JOB_FAILED;
         return;
     }
-    if (j->slot >= 0) {
-        s->slot[j->slot] = (struct expert_slot){.layer = s->job_layer, .number = j->number};
-        memcpy(s->slot[j->slot].part, j->part, sizeof j->part);
-    }
-    j->arrival = ++s->arrivals;
     j->state = JOB_READY;
-    s->base.traffic.expert_bytes += k3_expert_bytes(s->c);
+    if (j->standing == WANTED)
+        publish(s, j);
+    else if (j->standing == DROPPED)
+        forget(s, j);
 }
 
 /* The job to hand out now: the next in number, or the first to have arrived; NULL if it is not there yet. */
@@ -152,11 +300,11 @@ static struct expert_job *ready_job(struct streamer *s)
 {
     struct expert_job *best = NULL;
     if (s->ascending) {
-        struct expert_job *j = &s->job[s->ntaken];
+        struct expert_job *j = s->job[s->ntaken];
         return j->state == JOB_READY ? j : NULL;
     }
     for (size_t i = 0; i < s->njobs; i++) {
-        struct expert_job *j = &s->job[i];
+        struct expert_job *j = s->job[i];
         if (j->state == JOB_READY && !j->given && (!best || j->arrival < best->arrival))
             best = j;
     }
@@ -192,11 +340,10 @@ void experts_release(k3_source *src, k3_expert *e)
 {
     struct streamer *s = (struct streamer *)src;
     struct expert_job *j = e->handle;
-    if (j->transit < 0)
+    if (j->buffer < 0)
         return;
     pthread_mutex_lock(&s->lock);
-    s->transit_used[j->transit] = false;
-    j->transit = -1;
+    give_buffer(s, j);
     pthread_cond_signal(&s->work);
     pthread_mutex_unlock(&s->lock);
 }

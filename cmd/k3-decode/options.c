@@ -7,7 +7,7 @@
 
 enum {
     O_MODEL = 1, O_INDEX, O_TRUNK, O_GEN, O_LAYERS, O_STOP, O_LOGITS, O_REPORT, O_THREADS, O_CHUNK, O_CONTEXT,
-    O_MEMORY, O_PRESET, O_LIST, O_TRUNK_GB, O_CACHE_GB, O_POLICY, O_PLAN, O_JSON, O_RATE, O_LIMIT,
+    O_MEMORY, O_PRESET, O_LIST, O_TRUNK_GB, O_CACHE_GB, O_POLICY, O_AHEAD, O_PLAN, O_JSON, O_RATE, O_LIMIT,
     O_BATCH, O_DRAFT, O_TEMPERATURE, O_TOP_K, O_TOP_P, O_MIN_P, O_SEED, O_LOGPROBS, O_STREAM, O_SCORE, O_SCORE_NPY,
     O_PERPLEXITY, O_SAVE, O_LOAD, O_TRACE,
     O_TILE, O_RING, O_DEPTH, O_DIRECT, O_HUGE, O_SPILL, O_SCRATCH, O_SLOW
@@ -59,6 +59,8 @@ static const k3_opt table[] = {
     {"trunk-gb", 0, "GB", O_TRUNK_GB, "keep that much of trunk and head in memory"},
     {"cache-gb", 0, "GB", O_CACHE_GB, "keep that much of routed experts in memory"},
     {"cache-policy", 0, "NAME", O_POLICY, "which experts stay: lru, layers or lfu (default: layers)"},
+    {"lookahead", 0, "N", O_AHEAD, "read up to N experts of a layer before its router has chosen, by a guess\n"
+                                   "(default: as many as pay, none where the disk is busy anyway)"},
     {"plan", 0, NULL, O_PLAN, "print where memory goes and what a token reads, and exit"},
     {"json", 0, NULL, O_JSON, "print the plan or the presets as JSON"},
     {"disk-rate", 0, "RATE", O_RATE, "plan for a device of that many bytes a second instead of measuring;\n"
@@ -68,7 +70,7 @@ static const k3_opt table[] = {
     {"chunk", 0, "N", O_CHUNK, "prompt tokens in one pass over the weights (default: as memory allows)"},
     {"tile", 0, "SIZE", O_TILE, "largest piece of a matrix read at once (default: 4Mi, less if memory is short)"},
     {"ring", 0, "N", O_RING, "tile buffers, at least 2 (default: as memory allows)"},
-    {"io-depth", 0, "N", O_DEPTH, "reads in flight (default: 8, fewer if memory is short)"},
+    {"io-depth", 0, "N", O_DEPTH, "reads in flight (default: 8, fewer if memory is short or that is faster)"},
     {"direct", 0, "on|off", O_DIRECT, "read past the page cache (default: on)"},
     {"huge", 0, "on|off", O_HUGE, "ask for huge pages (default: on)"},
     {"spill", 0, "on|off", O_SPILL, "keep the KDA state in a scratch file (default: if memory is short)"},
@@ -222,6 +224,7 @@ static int take_run(struct options *o, int id, const char *value, k3_err *err)
 static int take_how(struct options *o, int id, const char *value, k3_err *err)
 {
     bool on;
+    uint64_t n;
     int status;
     switch (id) {
     case O_CHUNK:
@@ -240,6 +243,10 @@ static int take_how(struct options *o, int id, const char *value, k3_err *err)
         return size_gb(value, "--cache-gb", &o->cache_bytes, err);
     case O_POLICY:
         return policy(o, value, err);
+    case O_AHEAD:
+        status = k3_num_u64(value, "--lookahead", 0, UINT16_MAX, &n, err);
+        o->lookahead = (int64_t)n;
+        return status;
     case O_RATE:
         return rates(o, value, err);
     case O_LIMIT:
@@ -332,7 +339,7 @@ int options_parse(struct options *o, int argc, char **argv)
     k3_args args = {.argc = argc, .argv = argv, .table = table};
     k3_err err = {0};
     bool done;
-    *o = (struct options){.gen = 8, .top_p = 1, .trunk_bytes = -1, .cache_bytes = -1, .spill = -1,
+    *o = (struct options){.gen = 8, .top_p = 1, .trunk_bytes = -1, .cache_bytes = -1, .lookahead = -1, .spill = -1,
                           .policy = K3_POLICY_LAYERS, .direct = true, .huge = true};
     if (k3_opt_all(&args, usage, take, o, NULL, &done, &err))
         return k3_report_error(&err) + 1;

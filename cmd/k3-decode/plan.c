@@ -44,6 +44,7 @@ static void item(struct plan *p, const char *name, uint64_t bytes)
 /* Numbers of the reading order without building it. */
 struct order_size {
     uint64_t tiles, pieces, largest, trunk, head, room; /* room: memory of all tiles */
+    uint64_t attention; /* bytes of trunk, in layers with experts, that are used while a lookahead reads */
 };
 
 static void size_tensor(struct order_size *s, const k3_tensor *t, uint64_t tile, bool packed)
@@ -65,6 +66,8 @@ static struct order_size size_order(const k3_config *c, uint64_t layers, uint64_
             if (!k3_schema_tensor(c, l, (k3_tensor_id)id, &t) || t.use == K3_USE_ROWS)
                 continue;
             *(l < 0 ? &s.head : &s.trunk) += t.bytes;
+            if (l >= (int)c->first_moe && id >= K3_T_Q && id <= K3_T_O)
+                s.attention += t.bytes;
             size_tensor(&s, &t, tile, packed);
         }
     return s;
@@ -107,6 +110,7 @@ static void itemise(struct plan *p, const struct plan_input *in, const struct or
     item(p, "logits", (p->rows + 2) * c->vocab * sizeof(float)); /* two rows for sampling */
     item(p, "tile ring", st->ring * k3_direct_room(s->largest));
     item(p, "experts in transit", has_experts(in, p) ? st->transit * in->expert_room : 0);
+    item(p, "experts read ahead", has_experts(in, p) ? st->lookahead * in->expert_room : 0);
     item(p, "pinned tiles", st->pin_bytes);
     item(p, "expert cache", slots * in->expert_room);
 }
@@ -129,6 +133,14 @@ static double expected_hits(const k3_config *c, uint64_t slots)
     return at[n - 1][1] + (1 - at[n - 1][1]) * (x - at[n - 1][0]) / (all - at[n - 1][0]);
 }
 
+/* Seconds of a step's expert reads, `expert_s` in all, that a lookahead lays into the time in which attention is
+ * multiplied and the device has no trunk to read, `idle`. */
+static double read_ahead(const struct plan *p, const k3_config *c, double expert_s, double idle)
+{
+    static const double right = 0.85; /* share of guesses, measured on the small trained model */
+    return fmin(expert_s * right * fmin(1, (double)p->stream.lookahead / (double)c->topk), idle);
+}
+
 /* Bytes and seconds of one decode step at the rates r, those of m. */
 static void predict(struct plan *p, const struct plan_input *in, const struct machine *m, const struct rates *r, const struct order_size *s)
 {
@@ -146,7 +158,10 @@ static void predict(struct plan *p, const struct plan_input *in, const struct ma
     double rate = compute_rate * in->o->threads, trunk_c = (double)(s->trunk + s->head) / rate, expert_c = (double)p->experts_most / rate;
     p->read_seconds = m->two_devices ? fmax(trunk_s, expert_s) : trunk_s + expert_s;
     p->compute_seconds = trunk_c + expert_c;
-    /* Experts are known, and so can be read, only when the trunk has been multiplied up to their router. */
+    /* Experts are known, and so can be read, only when the trunk has been multiplied up to their router; some are guessed. */
+    double idle = fmax(0, trunk_c - trunk_s) * (double)s->attention / (double)(s->trunk + s->head);
+    if (p->stream.lookahead)
+        expert_s -= read_ahead(p, c, expert_s, idle);
     p->seconds = m->two_devices ? fmax(p->read_seconds, p->compute_seconds) : fmax(trunk_s, trunk_c) + fmax(expert_s, expert_c);
 }
 
@@ -157,9 +172,10 @@ static void least(struct plan *p, const struct plan_input *in, uint64_t tile, bo
     p->stream.tile_bytes = tile;
     p->stream.ring = o->ring ? (uint32_t)o->ring : 2;
     p->stream.depth = o->io_depth ? (uint32_t)o->io_depth : LEAST_IO_DEPTH;
-    p->stream.copies = in->o->threads > 2 ? (uint32_t)in->o->threads : 2;
+    p->stream.copies = o->io_depth ? 0 : o->threads > 2 ? (uint32_t)o->threads : 2;
     p->stream.checkers = in->trunk_tile ? 2 : 0; /* a packed trunk has checksums */
     p->stream.transit = 1;
+    p->stream.lookahead = o->lookahead == UNSET ? 0 : (uint32_t)min64((uint64_t)o->lookahead, in->c->topk);
     p->stream.pin_bytes = p->stream.expert_slots = 0;
     p->sequences = 1;
     p->draft = 0;
@@ -272,6 +288,25 @@ static void split(struct plan *p, const struct plan_input *in, const struct mach
     }
     p->stream.pin_bytes = best_pin;
     p->stream.expert_slots = (uint32_t)best_slots;
+    predict(p, in, m, &m->assumed, s);
+}
+
+/* Splits what is spare of `room`, after buffers for as large a lookahead as pays within `most` in all. */
+static void split_with_lookahead(struct plan *p, const struct plan_input *in, const struct machine *m,
+                                 const struct order_size *s, uint64_t room, uint64_t most)
+{
+    const struct plan before = *p;
+    bool choose = in->o->lookahead == UNSET && has_experts(in, p) && p->sequences == 1;
+    split(p, in, m, s, room > p->total ? room - p->total : 0);
+    for (uint64_t n = 1; choose && n <= in->c->topk; n++) {
+        struct plan q = before;
+        q.stream.lookahead = (uint32_t)n;
+        if (total_of(&q, in, s) > most)
+            break;
+        split(&q, in, m, s, room > q.total ? room - q.total : 0);
+        if (q.seconds < p->seconds * 0.999 || (p->stream.lookahead && q.seconds <= p->seconds))
+            *p = q;
+    }
 }
 
 /* --trunk-gb, --cache-gb and presets: sizes given outright. */
@@ -393,6 +428,10 @@ static void find_advice(const struct plan *p, const struct plan_input *in, const
     if (given->chunk > 1 && fits(in, &o, p->budget))
         advise(a, "--chunk 1");
     o = *given;
+    o.lookahead = 0;
+    if (given->lookahead > 0 && fits(in, &o, p->budget))
+        advise(a, "--lookahead 0");
+    o = *given;
     o.spill = 1;
     if (!given->spill && fits(in, &o, p->budget))
         advise(a, "--spill on");
@@ -451,8 +490,7 @@ int plan_make(struct plan *p, const struct plan_input *in, const struct machine 
         return refuse(p, in, m, err);
     }
     grow(p, in, &s);
-    uint64_t room = min64(p->budget, free_choice);
-    split(p, in, m, &s, room > p->total ? room - p->total : 0);
+    split_with_lookahead(p, in, m, &s, min64(p->budget, free_choice), given ? most : min64(p->budget, free_choice));
     itemise(p, in, &s);
     predict(p, in, m, &m->seen, &s);
     return 0;

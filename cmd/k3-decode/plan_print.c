@@ -64,10 +64,10 @@ static void print_json(const struct plan *p, const struct plan_input *in, const 
     json_t *memory = json_object(), *root;
     for (int i = 0; i < p->nitems; i++)
         json_object_set_new(memory, p->item[i].name, json_integer((json_int_t)p->item[i].bytes));
-    root = json_pack("{s:I, s:I, s:o, s:i, s:I, s:i, s:i, s:s, s:I, s:I, s:I, s:I, s:i, s:b}", "planned_bytes", (json_int_t)p->total,
+    root = json_pack("{s:I, s:I, s:o, s:i, s:I, s:i, s:i, s:i, s:s, s:I, s:I, s:I, s:I, s:i, s:b}", "planned_bytes", (json_int_t)p->total,
                      "budget_bytes", (json_int_t)p->budget, "memory", memory, "ring", (int)p->stream.ring, "tile_bytes",
                      (json_int_t)p->stream.tile_bytes, "io_depth", (int)p->stream.depth, "expert_slots",
-                     (int)p->stream.expert_slots, "cache_policy", k3_policy_name(p->stream.policy), "chunk",
+                     (int)p->stream.expert_slots, "lookahead", (int)p->stream.lookahead, "cache_policy", k3_policy_name(p->stream.policy), "chunk",
                      (json_int_t)p->tokens, "sequences", (json_int_t)p->sequences, "draft", (json_int_t)p->draft, "positions", (json_int_t)p->positions, "threads", in->o->threads, "spill", p->spill);
     json_object_set_new(root, "bytes_per_token",
                         json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "trunk", (json_int_t)p->trunk, "head", (json_int_t)p->head,

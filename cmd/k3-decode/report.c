@@ -91,6 +91,10 @@ void report_short(const struct engine *e, int status)
             " hits, %" PRIu64 " misses, %" PRIu64 " evictions",
             k3_fmt_bytes(a, r->trunk_bytes), k3_fmt_bytes(b, r->head_bytes), k3_fmt_bytes(c, r->expert_bytes),
             k3_fmt_bytes(d, r->embed_bytes), r->passes, r->requests, r->hits, r->misses, t.evictions);
+    if (t.guessed || t.guessed_wrong)
+        k3_note("lookahead: %" PRIu64 " of %" PRIu64 " misses were on their way before they were asked for, %" PRIu64
+                " other experts were read for nothing (%s)",
+                t.guessed, r->misses, t.guessed_wrong, k3_fmt_bytes(a, t.guessed_wrong * k3_expert_bytes(e->c)));
     k3_note("waited %.2f s for trunk, %.2f s for experts, computed %.2f s; disk busy %.2f s at %s/s; memory %s of %s planned",
             t.wait_trunk, t.wait_experts, e->pass_s - t.wait_trunk - t.wait_experts, t.busy,
             k3_fmt_bytes(a, (uint64_t)ratio((double)totals_bytes(&t), t.busy)), k3_fmt_bytes(b, k3_peak_rss()),
@@ -124,13 +128,14 @@ static json_t *sequences_json(const struct engine *e)
 static json_t *traffic_json(const struct engine *e, const struct totals *t)
 {
     const k3_traffic *r = &t->traffic;
-    return json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "passes", (json_int_t)r->passes, "prompt_bytes",
+    return json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "passes", (json_int_t)r->passes, "prompt_bytes",
                      (json_int_t)e->prompt_bytes, "per_token_bytes",
                      ratio((double)(totals_bytes(t) - e->prompt_bytes), (double)e->step_ids), "trunk_bytes", (json_int_t)r->trunk_bytes, "head_bytes", (json_int_t)r->head_bytes, "expert_bytes",
                      (json_int_t)r->expert_bytes, "embedding_bytes", (json_int_t)r->embed_bytes, "unused_bytes",
                      (json_int_t)t->unused_bytes, "scratch_read_bytes", (json_int_t)t->scratch_read, "scratch_written_bytes",
                      (json_int_t)t->scratch_written, "expert_requests", (json_int_t)r->requests, "expert_hits",
-                     (json_int_t)r->hits, "expert_misses", (json_int_t)r->misses, "expert_evictions", (json_int_t)t->evictions);
+                     (json_int_t)r->hits, "expert_misses", (json_int_t)r->misses, "expert_evictions", (json_int_t)t->evictions, "experts_guessed",
+                     (json_int_t)t->guessed, "experts_guessed_wrong", (json_int_t)t->guessed_wrong);
 }
 
 static json_t *time_json(const struct engine *e, const struct totals *t)
@@ -154,10 +159,11 @@ static json_t *plan_json(const struct engine *e)
     if (!p)
         return json_null();
     uint64_t pinned = e->source ? e->source->pinned_bytes : 0;
-    return json_pack("{s:I, s:I, s:i, s:I, s:i, s:I, s:i, s:s, s:I, s:I, s:I, s:I, s:b}", "planned_bytes", (json_int_t)p->total,
+    uint32_t reads = e->source ? tune_way(e->source, 0, 0)->reads : 0; /* pass 0: not on trial */
+    return json_pack("{s:I, s:I, s:i, s:I, s:i, s:i, s:I, s:i, s:i, s:s, s:I, s:I, s:I, s:I, s:b}", "planned_bytes", (json_int_t)p->total,
                      "budget_bytes", (json_int_t)p->budget, "ring", (int)p->stream.ring, "tile_bytes",
-                     (json_int_t)p->stream.tile_bytes, "io_depth", (int)p->stream.depth, "pinned_bytes", (json_int_t)pinned,
-                     "expert_slots", (int)p->stream.expert_slots, "cache_policy", k3_policy_name(p->stream.policy), "chunk",
+                     (json_int_t)p->stream.tile_bytes, "io_depth", (int)p->stream.depth, "reads_in_flight", (int)reads, "pinned_bytes", (json_int_t)pinned,
+                     "expert_slots", (int)p->stream.expert_slots, "lookahead", (int)p->stream.lookahead, "cache_policy", k3_policy_name(p->stream.policy), "chunk",
                      (json_int_t)p->tokens, "sequences", (json_int_t)p->sequences, "draft", (json_int_t)p->draft, "positions", (json_int_t)p->positions, "spill", p->spill);
 }
 

@@ -5,7 +5,6 @@
  * goes round as long as a ring buffer is free. Pinned tiles are read by the
  * same cursor once, into memory that they keep. */
 #include "streamer.h"
-#include "k3_kernel.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -38,6 +37,12 @@ static bool settle_cursor(struct streamer *s)
     }
 }
 
+/* How the tile at the cursor is to be read. */
+static const struct way *way_ahead(const struct streamer *s)
+{
+    return tune_way(s, s->ahead_pass, s->ahead_tile);
+}
+
 static int32_t free_slot(const struct streamer *s)
 {
     for (uint32_t i = 0; i < s->plan.ring; i++)
@@ -49,7 +54,7 @@ static int32_t free_slot(const struct streamer *s)
 /* The next tile to read, as an entry marked JOB_READING, or NULL. */
 static struct entry *pick_tile(struct streamer *s)
 {
-    if (s->nentries == s->capacity || (s->copied && s->nentries > s->plan.copies) || !settle_cursor(s))
+    if (s->nentries == s->capacity || !settle_cursor(s) || s->nentries >= way_ahead(s)->tiles)
         return NULL;
     uint8_t *pin = s->pin[s->ahead_tile].buf;
     int32_t slot = pin ? -1 : free_slot(s);
@@ -71,28 +76,6 @@ static void count_busy(struct streamer *s)
     if (s->flight_bytes)
         s->busy += now - s->busy_since;
     s->busy_since = now;
-}
-
-/* Where a read is a copy by a processor (from the page cache, or of a file of holes), many in flight only take turns
- * on the cores; a few, into buffers that are still in the caches, are faster. */
-static bool room_in_flight(const struct streamer *s)
-{
-    return s->flight_bytes < s->flight_most && !(s->copied && s->flight_reads >= s->plan.copies);
-}
-
-/* After a read into the ring, which never meets memory for the first time but in the beginning. */
-static void count_copying(struct streamer *s, double wall, double cpu)
-{
-    enum { WINDOW = 32 };
-    s->timed_wall += wall;
-    s->timed_cpu += cpu;
-    if (++s->timed < WINDOW)
-        return;
-    /* A device of 4 GB/s takes a fiftieth of the time; a copy all that it does not wait for a core. */
-    s->copied = s->timed_cpu > s->timed_wall / (s->copied ? 8 : 4);
-    k3_keep_weights = s->copied;
-    s->timed_wall = s->timed_cpu = 0;
-    s->timed = 0;
 }
 
 static double thread_seconds(void)
@@ -119,10 +102,13 @@ struct task {
 /* Experts are larger than tiles: a few keep the device as busy, and the first is here sooner. */
 static bool pick_read(struct streamer *s, struct task *t)
 {
-    if (!room_in_flight(s))
+    const struct way *way = way_ahead(s);
+    if (s->flight_bytes >= s->flight_most || s->flight_reads >= way->reads)
         return false;
     t->expert = experts_pick(s, &t->buf);
     t->tile = t->expert ? NULL : pick_tile(s);
+    if (!t->expert && !t->tile && (way == s->tuner.way || !settle_cursor(s))) /* the device has nothing else to do */
+        t->expert = experts_pick_guess(s, &t->buf);
     t->bytes = t->expert ? s->expert_room : s->slot_bytes;
     return t->expert || t->tile;
 }
@@ -144,13 +130,13 @@ static int read_task(struct streamer *s, const struct task *t, uint8_t *bounce, 
     pause_us(s->plan.slow_us);
     if (!bounce)
         return k3_fail(err, K3_ESYS, "out of memory for a reader");
-    return t->expert ? read_expert(s, s->job_layer, t->expert->number, t->buf, t->expert->part, err)
+    return t->expert ? read_expert(s, t->expert->layer, t->expert->number, t->buf, t->expert->part, err)
                      : read_tile(s, t->tile->tile, t->tile->buf, bounce, &t->tile->data, err);
 }
 
 static int check_task(struct streamer *s, const struct task *t, k3_err *err)
 {
-    return t->expert ? check_expert(s, s->job_layer, t->expert->number, t->expert->part, err)
+    return t->expert ? check_expert(s, t->expert->layer, t->expert->number, t->expert->part, err)
                      : check_tile(s, t->tile->tile, t->tile->data, err);
 }
 
@@ -201,10 +187,10 @@ static void *reader(void *arg)
         s->flight_bytes -= t.bytes;
         s->flight_reads--;
         if (t.tile && t.tile->slot >= 0)
-            count_copying(s, wall, cpu);
+            tune_read(s, wall, cpu);
         if (t.expert)
             pthread_cond_broadcast(&s->work); /* there is room for several tiles now */
-        if (status || !s->plan.checkers) {
+        if (status || !s->plan.checkers || (t.expert && t.expert->standing == DROPPED)) {
             finish_task(s, &t, status, &why);
         } else {
             set_state(&t, JOB_LANDED);
@@ -255,6 +241,7 @@ static int stream_begin(k3_source *src, bool head, bool more, k3_err *err)
         s->ahead_tile = 0;
     }
     src->traffic.passes++;
+    tune_pass(s);
     pthread_cond_broadcast(&s->work);
     pthread_mutex_unlock(&s->lock);
     return 0;
@@ -316,12 +303,35 @@ static uint64_t tile_bytes(const struct streamer *s, const k3_tile *t)
 
 uint64_t streamer_unused(struct streamer *s)
 {
-    uint64_t bytes = 0;
     pthread_mutex_lock(&s->lock);
+    uint64_t bytes = s->guessed_wrong * k3_expert_bytes(s->c);
     for (uint32_t i = 0; i < s->nentries; i++)
         bytes += tile_bytes(s, &s->order->tiles[s->entry[(s->first_entry + i) % s->capacity].tile]);
     pthread_mutex_unlock(&s->lock);
     return bytes;
+}
+
+/* The piece at or after tile `*tile` with that row, and its tile; NULL if the pass has none. */
+static const k3_piece *find_piece(const struct streamer *s, int layer, int tensor, uint64_t row, uint32_t *tile)
+{
+    for (; *tile < s->order->ntiles; ++*tile) {
+        const k3_tile *t = &s->order->tiles[*tile];
+        for (uint32_t i = t->first; i < t->first + t->npieces; i++) {
+            const k3_piece *p = &s->order->pieces[i];
+            if (p->layer == layer && p->tensor == tensor && row >= p->row0 && row < (uint64_t)p->row0 + p->rows)
+                return p;
+        }
+    }
+    return NULL;
+}
+
+static const void *stream_peek(k3_source *src, int layer, int tensor, uint64_t row, const k3_piece **piece)
+{
+    struct streamer *s = (struct streamer *)src;
+    uint32_t tile = s->tile;
+    *piece = find_piece(s, layer, tensor, row, &tile);
+    const uint8_t *data = *piece ? s->pin[tile].data : NULL; /* set by this thread alone */
+    return data ? data + (*piece)->offset : NULL;
 }
 
 /* The tile is done with: its ring buffer is free, or it stays for good. */
@@ -341,6 +351,10 @@ static void close_tile(struct streamer *s)
     }
     s->tile++;
     s->piece = 0;
+    if (s->tile == s->order->ntiles || s->order->tiles[s->tile].layer != t->layer) {
+        tune_layer(s, s->tile - 1);
+        pthread_cond_broadcast(&s->work); /* more may be in flight now */
+    }
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -408,10 +422,23 @@ static void stream_close(k3_source *src)
     free(s);
 }
 
-/* Which tiles stay: spread evenly by bytes, so that disk and arithmetic alternate finely. */
+static bool of_router(const struct streamer *s, const k3_tile *t)
+{
+    return s->order->pieces[t->first].tensor == K3_T_ROUTER;
+}
+
+static void pin(struct streamer *s, uint32_t tile, uint64_t *at)
+{
+    s->pin[tile].buf = s->pin_mem + *at;
+    *at += reading_tile_room(s, &s->order->tiles[tile]);
+    s->pinned_bytes += tile_bytes(s, &s->order->tiles[tile]);
+}
+
+/* Which tiles stay: routers that are to be asked ahead, then all alike, spread evenly by bytes, so that disk and
+ * arithmetic alternate finely. */
 static int choose_pins(struct streamer *s, k3_err *err)
 {
-    uint64_t total = 0, seen = 0, budget = s->plan.pin_bytes, at = 0;
+    uint64_t total = 0, seen = 0, budget = s->plan.pin_bytes, at = 0, first;
     for (uint32_t i = 0; i < s->order->ntiles; i++)
         total += reading_tile_room(s, &s->order->tiles[i]);
     budget = budget < total ? budget : total;
@@ -420,15 +447,19 @@ static int choose_pins(struct streamer *s, k3_err *err)
         return 0;
     if (!(s->pin_mem = k3_big_alloc(budget, s->plan.huge)))
         return k3_fail(err, K3_ESYS, "out of memory for %" PRIu64 " bytes of pinned tiles", budget);
+    for (uint32_t i = 0; i < s->order->ntiles && s->plan.lookahead; i++)
+        if (of_router(s, &s->order->tiles[i]) && at + reading_tile_room(s, &s->order->tiles[i]) <= budget)
+            pin(s, i, &at);
+    first = at;
     for (uint32_t i = 0; i < s->order->ntiles; i++) {
         uint64_t room = reading_tile_room(s, &s->order->tiles[i]);
+        if (s->pin[i].buf)
+            continue;
         seen += room;
-        /* budget * seen / total is what should be pinned so far. */
-        if (at + room <= budget && (long double)(at + room / 2) <= (long double)budget * (long double)seen / (long double)total) {
-            s->pin[i].buf = s->pin_mem + at;
-            at += room;
-            s->pinned_bytes += tile_bytes(s, &s->order->tiles[i]);
-        }
+        /* Of what is left of the budget, seen / (total - first) should be pinned so far. */
+        if (at + room <= budget && (long double)(at - first + room / 2) <=
+                                       (long double)(budget - first) * (long double)seen / (long double)(total - first))
+            pin(s, i, &at);
     }
     return 0;
 }
@@ -471,6 +502,10 @@ int streamer_open(struct streamer **out, const k3_index *ix, const char *trunk_p
     s->base = (k3_source){.begin = stream_begin, .next = stream_next, .release = stream_release, .embed = stream_embed,
                           .want = experts_want, .expert = experts_take, .expert_release = experts_release,
                           .close = stream_close};
+    if (plan->lookahead) {
+        s->base.peek = stream_peek;
+        s->base.expect = experts_expect;
+    }
     s->ix = ix;
     s->c = k3_index_config(ix);
     s->plan = *plan;
@@ -502,6 +537,7 @@ int streamer_open(struct streamer **out, const k3_index *ix, const char *trunk_p
     }
     if ((status = choose_pins(s, err)) || (status = experts_init(s, err)))
         goto fail;
+    tune_init(s);
     s->flight_most = plan->depth * s->slot_bytes > 2 * s->expert_room ? plan->depth * s->slot_bytes : 2 * s->expert_room;
     if ((status = start_threads(s, err)))
         goto fail;

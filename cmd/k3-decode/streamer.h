@@ -17,11 +17,12 @@ struct stream_plan {
     uint64_t tile_bytes;     /* without a trunk file, which has its own */
     uint32_t ring;           /* tile buffers, >= 2 */
     uint32_t depth;          /* reads in flight, a thread for each */
-    uint32_t copies;         /* reads in flight, and a tile more in use, where a read is a copy by a processor */
+    uint32_t copies;         /* reads in flight that are tried where a read is a copy by a processor; 0: always depth */
     uint32_t checkers;       /* threads that compare checksums; 0: the readers do */
     uint64_t pin_bytes;      /* for tiles that stay */
     uint32_t expert_slots;   /* cached experts */
     uint32_t transit;        /* buffers for experts that pass through, >= 1 */
+    uint32_t lookahead;      /* experts read before their router has chosen, at most */
     int policy;              /* K3_POLICY_* */
     bool direct, huge;
     uint32_t slow_us;        /* every read waits this long first: for tests */
@@ -50,22 +51,46 @@ struct pinned {
     bool asked;              /* its one read has been started */
 };
 
-/* An expert of the batch at hand. */
+/* Whether the router has chosen an expert; one that it passed over may still be on its way. */
+enum standing { WANTED, GUESSED, DROPPED };
+
+/* An expert of the batch at hand, or of the guesses at the next. */
 struct expert_job {
     enum job_state state;
+    enum standing standing;
     bool given;
+    int layer;
     uint16_t number;
     int32_t slot;            /* cache slot, -1: passes through */
-    int32_t transit;         /* transit buffer while it passes through */
+    int32_t buffer;          /* of those for experts without a slot; -1: none */
     uint64_t place;          /* shard and offset, for sorting */
     uint64_t arrival;
     const uint8_t *part[K3_PARTS];
 };
 
 struct expert_slot {
+    uint8_t *mem;
     int32_t layer;           /* owner, -1 while empty */
     uint16_t number;
     const uint8_t *part[K3_PARTS];
+};
+
+/* A way to read: how many reads are in flight and how many tiles in use, and whether weights are left in the caches. */
+struct way {
+    uint32_t reads, tiles;
+    bool keep;
+};
+
+/* Which way is best is measured: tune.c. */
+struct tuner {
+    struct way way[3];       /* the first: all that was planned for */
+    uint32_t ways, best;
+    bool copied;             /* reading takes this machine's processor time: `best` is not asked */
+    bool trying;
+    double seconds[3];       /* of the layers read in each way, in the trial at hand */
+    double since;            /* when the layer at hand was begun */
+    double timed_wall, timed_cpu; /* seconds of the last `timed` reads into the ring */
+    uint32_t timed;
 };
 
 struct streamer {
@@ -104,14 +129,15 @@ struct streamer {
 
     /* experts */
     k3_policy *policy;
-    uint8_t *slot_mem, *transit_mem;
+    uint8_t *expert_mem;     /* of slots and buffers, which trade places */
     uint64_t expert_room;    /* bytes of one slot */
     struct expert_slot *slot;
-    bool *transit_used;
-    struct expert_job *job;  /* [experts] */
+    uint8_t **buffer;        /* [transit + lookahead] for experts without a slot */
+    bool *buffer_used;
+    struct expert_job **job; /* [experts] the batch: own ones, and guesses that were right */
+    struct expert_job *own, *guess; /* [experts], [lookahead] */
     size_t njobs, next_job, ntaken;
     bool ascending;
-    int job_layer;
     uint64_t arrivals;
     int32_t *ask, *slot_of;  /* [experts], for the policy */
     uint8_t *hit;
@@ -120,10 +146,9 @@ struct streamer {
     double wait_trunk, wait_experts, busy, busy_since;
     uint64_t flight_bytes, flight_most; /* no read starts while so many bytes are in flight */
     uint32_t flight_reads;
-    bool copied;             /* reading takes a processor's time rather than a device's */
-    double timed_wall, timed_cpu; /* seconds of the last `timed` reads into the ring */
-    uint32_t timed;
+    struct tuner tuner;
     uint64_t evictions, pinned_bytes;
+    uint64_t guessed, guessed_wrong; /* misses whose read had begun before they were asked for; reads for nothing */
 };
 
 int streamer_open(struct streamer **s, const k3_index *ix, const char *trunk_path, const char *sums_path,
@@ -133,7 +158,7 @@ int streamer_open(struct streamer **s, const k3_index *ix, const char *trunk_pat
 uint64_t streamer_expert_room(const k3_index *ix);
 /* Starts no more reads and waits for those in flight, after which the counts are final. No pass may follow. */
 void streamer_stop(struct streamer *s);
-/* Bytes read ahead that no pass has used. */
+/* Bytes read ahead that no pass has used, of tiles and of experts. */
 uint64_t streamer_unused(struct streamer *s);
 
 /* ---- reading.c: one tile or expert from storage, without the lock ---- */
@@ -148,15 +173,28 @@ uint64_t reading_bounce_bytes(const struct streamer *s);
 uint64_t reading_tile_room(const struct streamer *s, const k3_tile *t);
 int reading_shard(struct streamer *s, uint32_t shard, k3_direct **d, k3_err *err);
 
-/* ---- experts.c: the slots and the batch at hand; callers hold the lock ---- */
+/* ---- tune.c: how much is in flight; callers hold the lock ---- */
+void tune_init(struct streamer *s);
+/* How that tile of that pass is read, or has been. */
+const struct way *tune_way(const struct streamer *s, uint64_t pass, uint32_t tile);
+/* A read into the ring took `wall` seconds and `cpu` seconds of the reader's processor. */
+void tune_read(struct streamer *s, double wall, double cpu);
+/* The pass at hand begins; its tile was the last of a layer. */
+void tune_pass(struct streamer *s);
+void tune_layer(struct streamer *s, uint32_t tile);
+
+/* ---- experts.c: the slots, the batch at hand and guesses; callers hold the lock ---- */
 int experts_init(struct streamer *s, k3_err *err);
 void experts_free(struct streamer *s);
 /* A job that can be read now, marked JOB_READING, or NULL. */
 struct expert_job *experts_pick(struct streamer *s, uint8_t **buf);
+/* The same of a guess. */
+struct expert_job *experts_pick_guess(struct streamer *s, uint8_t **buf);
 /* One that is in memory and not checked, or NULL. */
 struct expert_job *experts_landed(struct streamer *s);
 void experts_arrived(struct streamer *s, struct expert_job *j, int status, const k3_err *why);
 int experts_want(k3_source *, int layer, const uint16_t *experts, size_t n, bool ascending, k3_err *err);
+void experts_expect(k3_source *, int layer, const uint16_t *experts, size_t n);
 int experts_take(k3_source *, k3_expert *out, k3_err *err);
 void experts_release(k3_source *, k3_expert *e);
 

@@ -74,6 +74,19 @@ static int feed_forward(k3_model *m, k3_source *src, int layer, const float *x, 
     return mlp_block(m, src, layer, K3_T_DENSE_GATE, K3_T_DENSE_UP, K3_T_DENSE_DOWN, m->c->dense_inter, x, out, err);
 }
 
+/* The router's input before attention is known: the mix without what attention will add, or will put in the stream's
+ * place where a block begins. It has most of the experts right. */
+static void look_ahead(k3_model *m, k3_source *src, int layer, bool fresh)
+{
+    const k3_config *c = m->c;
+    if (m->tokens != 1 || !src->expect || !k3_is_moe(c, (uint64_t)layer))
+        return;
+    if (fresh)
+        memset(m->stream, 0, c->hidden * sizeof *m->stream);
+    pass_norm(m, mixed(m, K3_T_MLP_RES_NORM, K3_T_MLP_RES_PROJ), c->hidden, m->vec[K3_T_MLP_NORM], c->eps, m->out);
+    moe_guess(m, src, layer, m->out);
+}
+
 int k3_layer(k3_model *m, k3_source *src, int layer, k3_err *err)
 {
     const k3_config *c = m->c;
@@ -86,6 +99,7 @@ int k3_layer(k3_model *m, k3_source *src, int layer, k3_err *err)
     pass_norm(m, mixed(m, K3_T_ATTN_RES_NORM, K3_T_ATTN_RES_PROJ), d, m->vec[K3_T_ATTN_NORM], c->eps, m->x);
     if (fresh)
         memcpy(m->snapshots[m->nsnapshots++], m->stream, size * sizeof *m->stream);
+    look_ahead(m, src, layer, fresh);
     if ((status = attention(m, src, layer, m->x, fresh ? m->stream : m->out, err)))
         return status;
     if (!fresh)

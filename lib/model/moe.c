@@ -54,6 +54,22 @@ int moe_route(k3_model *m, k3_source *src, int layer, const float *x, k3_err *er
     return 0;
 }
 
+void moe_guess(k3_model *m, k3_source *src, int layer, const float *x)
+{
+    k3_tensor t;
+    k3_schema_tensor(m->c, layer, K3_T_ROUTER, &t);
+    for (uint64_t row = 0; row < t.rows;) {
+        const k3_piece *p;
+        const void *data = src->peek(src, layer, K3_T_ROUTER, row, &p);
+        if (!data)
+            return;
+        pass_rows(m, &t, p, data, x, t.cols, 1, m->moe.scores, t.rows);
+        row = (uint64_t)p->row0 + p->rows;
+    }
+    pick_tokens(m, NULL, 0, 0, 1);
+    src->expect(src, layer, m->moe.picks, m->c->topk);
+}
+
 struct expert_job {
     const k3_expert *e;
     const float *xs; /* [n][latent], split */

@@ -79,6 +79,9 @@ int pass_vectors(k3_model *m, k3_source *src, int layer, k3_err *err);
 /* out[t*ldo + row] = tensor row . x[t], piece by piece. */
 int pass_matrix(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const float *x, size_t ldx, size_t T,
                 float *out, size_t ldo, k3_err *err);
+/* The rows of one piece of that tensor. */
+void pass_rows(k3_model *m, const k3_tensor *t, const k3_piece *p, const void *data, const float *x, size_t ldx, size_t T,
+               float *out, size_t ldo);
 /* Takes and drops a tensor. */
 int pass_skip(k3_model *m, k3_source *src, int layer, k3_tensor_id id, k3_err *err);
 /* fn(m, arg, worker, begin, end) over n items split in multiples of grain. */
@@ -97,6 +100,9 @@ int mlp_block(k3_model *m, k3_source *src, int layer, k3_tensor_id gate, k3_tens
               uint64_t width, const float *x, float *out, k3_err *err);
 int moe_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err);
 int moe_route(k3_model *m, k3_source *src, int layer, const float *x, k3_err *err);
+/* Tells the source what one token's router is likely to choose, if its weights are at hand: it gives x about what it
+ * will be given. Before the layer's attention, whose buffers are used. */
+void moe_guess(k3_model *m, k3_source *src, int layer, const float *x);
 
 /* ---- state, from inside ------------------------------------------------------------ */
 

@@ -93,6 +93,13 @@ static void product_rows(k3_model *m, void *arg, int worker, size_t begin, size_
     m->k->mm_bf16(a->out + begin, a->ldo, a->w + begin * a->cols, end - begin, a->cols, a->x, a->ldx, a->T);
 }
 
+void pass_rows(k3_model *m, const k3_tensor *t, const k3_piece *p, const void *data, const float *x, size_t ldx, size_t T,
+               float *out, size_t ldo)
+{
+    struct product a = {data, t->cols, ldx, T, ldo, x, out + p->row0};
+    pass_parallel(m, p->rows, ROW_GRAIN, product_rows, &a);
+}
+
 int pass_matrix(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const float *x, size_t ldx, size_t T,
                 float *out, size_t ldo, k3_err *err)
 {
@@ -104,9 +111,8 @@ int pass_matrix(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const f
         int status = pass_piece(m, src, layer, id, &p, &data, err);
         if (status)
             return status;
-        struct product a = {data, t.cols, ldx, T, ldo, x, out + p->row0};
         if (T)
-            pass_parallel(m, p->rows, ROW_GRAIN, product_rows, &a);
+            pass_rows(m, &t, p, data, x, ldx, T, out, ldo);
         row = (uint64_t)p->row0 + p->rows;
         src->release(src);
     }

@@ -53,6 +53,13 @@ struct k3_source {
     int (*expert)(k3_source *, k3_expert *out, k3_err *);
     void (*expert_release)(k3_source *, k3_expert *);
 
+    /* Reading ahead of the router; both NULL if the source does not. peek(): row `row` and those after it of a matrix
+     * that this pass has still to reach, as next() will give them, or NULL if it does not stay in memory. expect(): what
+     * want() is likely to be given for that layer, the likeliest first; their reads may start where nothing else is to
+     * be read. A wrong guess costs only its read. Not between want() and the last release of its experts. */
+    const void *(*peek)(k3_source *, int layer, int tensor, uint64_t row, const k3_piece **piece);
+    void (*expect)(k3_source *, int layer, const uint16_t *experts, size_t n);
+
     void (*close)(k3_source *);
 };
 

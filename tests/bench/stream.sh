@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Streams a model of the released width, 4 layers of 64 experts with all their data,
 # at several budgets, and compares each with the device: the rate at which k3-index
-# probe reads the same file in the same way, before and after each run. "floor": seconds a token,
-# divided by those of its bytes at these rates.
+# probe reads the same file in reads of the same size, as many at once as k3-decode has or one, whichever is faster,
+# before and after each run. "floor": seconds a token, divided by those of its bytes at these rates.
 # usage: tests/bench/stream.sh BUILD BIN [REPEATS]
 # Takes 23 GB of $TMPDIR (default: /var/tmp) and some minutes; removes it all.
 set -euo pipefail
@@ -18,8 +18,11 @@ free=$(df --output=avail -B1 "$dir" | tail -n 1)
 
 median() { sort -g | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
 probe() { "$bin/k3-index" probe -q --json --seconds 0.7 "$@" >"$dir/probe" && "$q" "$dir/probe" depths 0 rate; }
+fastest() { # DEPTH OPTION...
+    { probe --depth 1 "${@:2}"; probe --depth "$1" "${@:2}"; } | sort -g | tail -n 1
+}
 # bytes a second of trunk and of experts, read as k3-decode reads them
-device() { echo "$(probe --in-order --size 4Mi --depth 8 "$dir/k3.trunk") $(probe --depth 2 -m "$dir")"; }
+device() { echo "$(fastest 8 --in-order --size 4Mi "$dir/k3.trunk") $(fastest 2 -m "$dir")"; }
 # seconds, bytes and expert bytes of a steady token: the last half of the passes, from k3-decode -v
 steady() {
     awk -v half="$(($1 / 2))" '
@@ -67,10 +70,10 @@ step() {
         "$(f "%.2f" "$e/1e9")" "$(f '%s' "$b > 1e6 ? sprintf(\"%.2f\", $r) : \"-\"")"
 }
 f() { awk "BEGIN {printf \"$1\", ($2)}"; }
-step "256 MB" 4 --memory 256M
-step "1 GB" 4 --memory 1G
-step "4 GB" 4 --memory 4G
-step "7.8 GB" 6 --memory 7800M
-step "8 GB" 6 --memory 8G
+step "256 MB" 8 --memory 256M
+step "1 GB" 8 --memory 1G
+step "4 GB" 8 --memory 4G
+step "7.8 GB" 8 --memory 7800M
+step "8 GB" 8 --memory 8G
 step "trunk and head stay, no cache" 10 --memory 9G --trunk-gb 8.1 --cache-gb 0
 step "everything stays" 40 --memory 12G --trunk-gb 8.1 --cache-gb 3.4

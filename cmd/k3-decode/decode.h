@@ -149,7 +149,7 @@ struct plan;
 struct totals {
     k3_traffic traffic;
     uint64_t evictions, unused_bytes, scratch_read, scratch_written;
-    uint64_t guessed, guessed_wrong; /* misses read ahead of their router; experts that it did not want */
+    uint64_t guesses, guesses_right, guesses_early, guesses_wasted; /* struct guess_counts */
     double wait_trunk, wait_experts, busy; /* seconds; busy: a read was in flight */
 };
 uint64_t totals_bytes(const struct totals *t); /* read in all */

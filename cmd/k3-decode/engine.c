@@ -110,8 +110,10 @@ void engine_totals(const struct engine *e, struct totals *t)
     t->traffic.misses += r->misses;
     t->traffic.passes += r->passes;
     t->evictions += e->source->evictions;
-    t->guessed += e->source->guessed;
-    t->guessed_wrong += e->source->guessed_wrong;
+    t->guesses += e->source->guesses.made;
+    t->guesses_right += e->source->guesses.right;
+    t->guesses_early += e->source->guesses.early;
+    t->guesses_wasted += e->source->guesses.wasted;
     t->wait_trunk += e->source->wait_trunk;
     t->wait_experts += e->source->wait_experts;
     t->busy += e->source->busy;

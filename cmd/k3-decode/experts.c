@@ -139,7 +139,7 @@ static void publish(struct streamer *s, struct expert_job *j)
 /* One that was read for nothing. */
 static void forget(struct streamer *s, struct expert_job *g)
 {
-    s->guessed_wrong++;
+    s->guesses.wasted++;
     give_buffer(s, g);
     g->state = JOB_FREE;
 }
@@ -161,6 +161,7 @@ void experts_expect(k3_source *src, int layer, const uint16_t *experts, size_t n
             g->state = JOB_QUEUED;
             g->number = experts[next++];
             g->place = place_of(s, layer, g->number);
+            s->guesses.made++;
         }
     }
     pthread_cond_broadcast(&s->work);
@@ -180,13 +181,16 @@ struct expert_job *experts_pick_guess(struct streamer *s, uint8_t **buf)
     return NULL;
 }
 
-/* The guess at that expert if its read has begun, as a job of the batch; else NULL. */
+/* The guess at that expert, as a job of the batch, if its read has begun; else NULL. */
 static struct expert_job *right_guess(struct streamer *s, int layer, uint16_t number, int32_t slot)
 {
     for (uint32_t i = 0; i < s->plan.lookahead; i++) {
         struct expert_job *g = &s->guess[i];
-        if (g->state <= JOB_QUEUED || g->standing != GUESSED || g->layer != layer || g->number != number)
+        if (g->state == JOB_FREE || g->standing != GUESSED || g->layer != layer || g->number != number)
             continue;
+        s->guesses.right++;
+        if (g->state == JOB_QUEUED)
+            return NULL;
         g->standing = WANTED;
         if (slot >= 0) { /* the slot gets the buffer, wherever its read has got to, and gives up its own */
             uint8_t *mem = s->buffer[g->buffer];
@@ -196,7 +200,7 @@ static struct expert_job *right_guess(struct streamer *s, int layer, uint16_t nu
             give_buffer(s, g);
             g->slot = slot;
         }
-        s->guessed++;
+        s->guesses.early++;
         if (g->state == JOB_READY)
             publish(s, g);
         return g;

@@ -91,10 +91,10 @@ void report_short(const struct engine *e, int status)
             " hits, %" PRIu64 " misses, %" PRIu64 " evictions",
             k3_fmt_bytes(a, r->trunk_bytes), k3_fmt_bytes(b, r->head_bytes), k3_fmt_bytes(c, r->expert_bytes),
             k3_fmt_bytes(d, r->embed_bytes), r->passes, r->requests, r->hits, r->misses, t.evictions);
-    if (t.guessed || t.guessed_wrong)
-        k3_note("lookahead: %" PRIu64 " of %" PRIu64 " misses were on their way before they were asked for, %" PRIu64
-                " other experts were read for nothing (%s)",
-                t.guessed, r->misses, t.guessed_wrong, k3_fmt_bytes(a, t.guessed_wrong * k3_expert_bytes(e->c)));
+    if (t.guesses)
+        k3_note("lookahead: %" PRIu64 " of %" PRIu64 " guesses were right, %" PRIu64 " of them on their way before they were asked for; %"
+                PRIu64 " experts were read for nothing (%s)", t.guesses_right, t.guesses, t.guesses_early, t.guesses_wasted,
+                k3_fmt_bytes(a, t.guesses_wasted * k3_expert_bytes(e->c)));
     k3_note("waited %.2f s for trunk, %.2f s for experts, computed %.2f s; disk busy %.2f s at %s/s; memory %s of %s planned",
             t.wait_trunk, t.wait_experts, e->pass_s - t.wait_trunk - t.wait_experts, t.busy,
             k3_fmt_bytes(a, (uint64_t)ratio((double)totals_bytes(&t), t.busy)), k3_fmt_bytes(b, k3_peak_rss()),
@@ -128,14 +128,15 @@ static json_t *sequences_json(const struct engine *e)
 static json_t *traffic_json(const struct engine *e, const struct totals *t)
 {
     const k3_traffic *r = &t->traffic;
-    return json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "passes", (json_int_t)r->passes, "prompt_bytes",
+    return json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "passes", (json_int_t)r->passes, "prompt_bytes",
                      (json_int_t)e->prompt_bytes, "per_token_bytes",
                      ratio((double)(totals_bytes(t) - e->prompt_bytes), (double)e->step_ids), "trunk_bytes", (json_int_t)r->trunk_bytes, "head_bytes", (json_int_t)r->head_bytes, "expert_bytes",
                      (json_int_t)r->expert_bytes, "embedding_bytes", (json_int_t)r->embed_bytes, "unused_bytes",
                      (json_int_t)t->unused_bytes, "scratch_read_bytes", (json_int_t)t->scratch_read, "scratch_written_bytes",
                      (json_int_t)t->scratch_written, "expert_requests", (json_int_t)r->requests, "expert_hits",
-                     (json_int_t)r->hits, "expert_misses", (json_int_t)r->misses, "expert_evictions", (json_int_t)t->evictions, "experts_guessed",
-                     (json_int_t)t->guessed, "experts_guessed_wrong", (json_int_t)t->guessed_wrong);
+                     (json_int_t)r->hits, "expert_misses", (json_int_t)r->misses, "expert_evictions", (json_int_t)t->evictions, "guesses",
+                     (json_int_t)t->guesses, "guesses_right", (json_int_t)t->guesses_right, "guesses_early",
+                     (json_int_t)t->guesses_early, "guesses_wasted", (json_int_t)t->guesses_wasted);
 }
 
 static json_t *time_json(const struct engine *e, const struct totals *t)

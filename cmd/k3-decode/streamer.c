@@ -304,7 +304,7 @@ static uint64_t tile_bytes(const struct streamer *s, const k3_tile *t)
 uint64_t streamer_unused(struct streamer *s)
 {
     pthread_mutex_lock(&s->lock);
-    uint64_t bytes = s->guessed_wrong * k3_expert_bytes(s->c);
+    uint64_t bytes = s->guesses.wasted * k3_expert_bytes(s->c);
     for (uint32_t i = 0; i < s->nentries; i++)
         bytes += tile_bytes(s, &s->order->tiles[s->entry[(s->first_entry + i) % s->capacity].tile]);
     pthread_mutex_unlock(&s->lock);

@@ -34,6 +34,12 @@ static inline uint32_t streamer_threads(const struct stream_plan *p)
     return p->depth + p->checkers;
 }
 
+/* Lookahead: how many experts were guessed; of them the router chose `right`; of those the read had already begun for
+ * `early`; and so many others had been read for nothing. */
+struct guess_counts {
+    uint64_t made, right, early, wasted;
+};
+
 enum job_state { JOB_FREE, JOB_QUEUED, JOB_READING, JOB_LANDED, JOB_CHECKING, JOB_READY, JOB_FAILED };
 
 /* A tile on its way: in a ring buffer, or in the pinned arena for good. */
@@ -148,7 +154,7 @@ struct streamer {
     uint32_t flight_reads;
     struct tuner tuner;
     uint64_t evictions, pinned_bytes;
-    uint64_t guessed, guessed_wrong; /* misses whose read had begun before they were asked for; reads for nothing */
+    struct guess_counts guesses;
 };
 
 int streamer_open(struct streamer **s, const k3_index *ix, const char *trunk_path, const char *sums_path,

@@ -139,7 +139,7 @@ static void publish(struct streamer *s, struct expert_job *j)
 /* One that was read for nothing. */
 static void forget(struct streamer *s, struct expert_job *g)
 {
-    s->guesses.wasted++;
+    s->guesses.wasted += g->whole;
     give_buffer(s, g);
     g->state = JOB_FREE;
 }
@@ -223,6 +223,12 @@ static void drop_guesses(struct streamer *s)
     }
 }
 
+void experts_end(struct streamer *s)
+{
+    if (s->guess)
+        drop_guesses(s);
+}
+
 /* ---- the batch ---- */
 
 int experts_want(k3_source *src, int layer, const uint16_t *experts, size_t n, bool ascending, k3_err *err)
@@ -282,8 +288,7 @@ struct expert_job *experts_landed(struct streamer *s)
 void experts_arrived(struct streamer *s, struct expert_job *j, int status, const k3_err *why)
 {
     if (status && j->standing != WANTED) { /* nobody has asked for it; if somebody does, it is read then */
-        give_buffer(s, j);
-        j->state = JOB_FREE;
+        forget(s, j);
         return;
     }
     if (status) {

@@ -175,7 +175,7 @@ static void least(struct plan *p, const struct plan_input *in, uint64_t tile, bo
     p->stream.copies = o->io_depth ? 0 : o->threads > 2 ? (uint32_t)o->threads : 2;
     p->stream.checkers = in->trunk_tile ? 2 : 0; /* a packed trunk has checksums */
     p->stream.transit = 1;
-    p->stream.lookahead = o->lookahead == UNSET ? 0 : (uint32_t)min64((uint64_t)o->lookahead, in->c->topk);
+    p->stream.lookahead = o->lookahead == UNSET || !has_experts(in, p) ? 0 : (uint32_t)min64((uint64_t)o->lookahead, in->c->topk);
     p->stream.pin_bytes = p->stream.expert_slots = 0;
     p->sequences = 1;
     p->draft = 0;
@@ -490,7 +490,7 @@ int plan_make(struct plan *p, const struct plan_input *in, const struct machine 
         return refuse(p, in, m, err);
     }
     grow(p, in, &s);
-    split_with_lookahead(p, in, m, &s, min64(p->budget, free_choice), given ? most : min64(p->budget, free_choice));
+    split_with_lookahead(p, in, m, &s, min64(p->budget, free_choice), min64(p->budget, given ? most : free_choice));
     itemise(p, in, &s);
     predict(p, in, m, &m->seen, &s);
     return 0;

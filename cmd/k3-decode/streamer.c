@@ -107,6 +107,8 @@ static bool pick_read(struct streamer *s, struct task *t)
         return false;
     t->expert = experts_pick(s, &t->buf);
     t->tile = t->expert ? NULL : pick_tile(s);
+    if (t->tile && way_ahead(s)->reads > way->reads)
+        pthread_cond_broadcast(&s->work);
     if (!t->expert && !t->tile && (way == s->tuner.way || !settle_cursor(s))) /* the device has nothing else to do */
         t->expert = experts_pick_guess(s, &t->buf);
     t->bytes = t->expert ? s->expert_room : s->slot_bytes;
@@ -180,6 +182,8 @@ static void *reader(void *arg)
         int status = read_task(s, &t, bounce, &why);
         cpu += thread_seconds();
         wall += k3_now();
+        if (t.expert)
+            t.expert->whole = !status;
         if (!status && !s->plan.checkers)
             status = check_task(s, &t, &why);
         pthread_mutex_lock(&s->lock);
@@ -395,6 +399,7 @@ void streamer_stop(struct streamer *s)
     for (uint32_t i = 0; i < s->nthreads; i++)
         pthread_join(s->thread[i], NULL);
     s->nthreads = 0;
+    experts_end(s);
 }
 
 static void stream_close(k3_source *src)

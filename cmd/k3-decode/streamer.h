@@ -17,7 +17,7 @@ struct stream_plan {
     uint64_t tile_bytes;     /* without a trunk file, which has its own */
     uint32_t ring;           /* tile buffers, >= 2 */
     uint32_t depth;          /* reads in flight, a thread for each */
-    uint32_t copies;         /* reads in flight that are tried where a read is a copy by a processor; 0: always depth */
+    uint32_t copies;         /* reads in flight, at most, where a read is a copy by a processor; 0: depth whatever it is */
     uint32_t checkers;       /* threads that compare checksums; 0: the readers do */
     uint64_t pin_bytes;      /* for tiles that stay */
     uint32_t expert_slots;   /* cached experts */
@@ -64,7 +64,7 @@ enum standing { WANTED, GUESSED, DROPPED };
 struct expert_job {
     enum job_state state;
     enum standing standing;
-    bool given;
+    bool given, whole;       /* whole: all bytes are here, checked or not */
     int layer;
     uint16_t number;
     int32_t slot;            /* cache slot, -1: passes through */
@@ -89,11 +89,13 @@ struct way {
 
 /* Which way is best is measured: tune.c. */
 struct tuner {
-    struct way way[3];       /* the first: all that was planned for */
+    struct way way[3];       /* to try; the first: all that was planned for */
+    struct way copying;      /* where `copied`: nothing is tried */
     uint32_t ways, best;
-    bool copied;             /* reading takes this machine's processor time: `best` is not asked */
+    bool copied;             /* reading takes this machine's processor time */
     bool trying;
-    double seconds[3];       /* of the layers read in each way, in the trial at hand */
+    double seconds[3];       /* in the trial at hand, of the layers read in each way */
+    uint32_t layers[3];      /* and their number */
     double since;            /* when the layer at hand was begun */
     double timed_wall, timed_cpu; /* seconds of the last `timed` reads into the ring */
     uint32_t timed;
@@ -192,6 +194,8 @@ void tune_layer(struct streamer *s, uint32_t tile);
 /* ---- experts.c: the slots, the batch at hand and guesses; callers hold the lock ---- */
 int experts_init(struct streamer *s, k3_err *err);
 void experts_free(struct streamer *s);
+/* Counts the guesses that nobody will ask for; no reader runs. */
+void experts_end(struct streamer *s);
 /* A job that can be read now, marked JOB_READING, or NULL. */
 struct expert_job *experts_pick(struct streamer *s, uint8_t **buf);
 /* The same of a guess. */

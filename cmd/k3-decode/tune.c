@@ -30,11 +30,13 @@ void tune_init(struct streamer *s)
     bool streams = false;
     for (uint32_t i = 0; i < s->order->ntiles; i++)
         streams = streams || !s->pin[i].buf;
+    uint32_t copies = s->plan.copies < s->plan.depth ? s->plan.copies : s->plan.depth;
     t->way[0] = (struct way){s->plan.depth, s->capacity, false};
+    t->copying = (struct way){copies, copies + 1, true};
     t->ways = 1;
-    if (!s->plan.copies || !streams)
+    if (!copies || !streams)
         return;
-    add_way(t, s->plan.copies);
+    add_way(t, copies);
     add_way(t, 1);
 }
 
@@ -44,7 +46,7 @@ void tune_init(struct streamer *s)
 static int trial_way(const struct streamer *s, uint64_t pass, uint32_t tile)
 {
     uint64_t layers = s->plan.layers, kinds = layers < LARGE ? layers + 1 : KINDS, start = layers < LARGE ? 0 : KINDS;
-    if (s->tuner.ways == 1 || pass < 2 || tile == s->order->ntiles)
+    if (s->tuner.ways == 1 || s->tuner.copied || pass < 2 || tile == s->order->ntiles)
         return -1;
     int layer = s->order->tiles[tile].layer;
     uint64_t n = (pass - 2) % TRIAL_EVERY * (layers + 1) + (layer < 0 ? layers : (uint64_t)layer) - start; /* or huge */
@@ -55,7 +57,7 @@ const struct way *tune_way(const struct streamer *s, uint64_t pass, uint32_t til
 {
     const struct tuner *t = &s->tuner;
     int trial = trial_way(s, pass, tile);
-    return &t->way[t->copied ? 1 : trial >= 0 ? (uint32_t)trial : t->best];
+    return t->copied ? &t->copying : &t->way[trial >= 0 ? (uint32_t)trial : t->best];
 }
 
 /* The layer of the tile at hand begins. */
@@ -66,9 +68,10 @@ static void enter(struct streamer *s)
     if (t->trying && !trial) {
         t->best = 0;
         for (uint32_t i = 1; i < t->ways; i++)
-            if (t->seconds[i] < t->seconds[t->best])
+            if (t->layers[i] && t->seconds[i] / t->layers[i] < t->seconds[t->best] / t->layers[t->best])
                 t->best = i;
         memset(t->seconds, 0, sizeof t->seconds);
+        memset(t->layers, 0, sizeof t->layers);
     }
     t->trying = trial;
     k3_keep_weights = tune_way(s, s->pass, s->tile)->keep;
@@ -85,8 +88,10 @@ void tune_layer(struct streamer *s, uint32_t tile)
     struct tuner *t = &s->tuner;
     double now = k3_now();
     int trial = trial_way(s, s->pass, tile);
-    if (trial >= 0)
+    if (trial >= 0) {
         t->seconds[trial] += now - t->since;
+        t->layers[trial]++;
+    }
     t->since = now;
     if (s->tile < s->order->ntiles)
         enter(s);
@@ -98,7 +103,7 @@ void tune_read(struct streamer *s, double wall, double cpu)
     struct tuner *t = &s->tuner;
     t->timed_wall += wall;
     t->timed_cpu += cpu;
-    if (t->ways == 1 || ++t->timed < WINDOW)
+    if (!s->plan.copies || ++t->timed < WINDOW)
         return;
     /* A device of 4 GB/s takes a fiftieth of the time; a copy all that it does not wait for a core. */
     t->copied = t->timed_cpu > t->timed_wall / (t->copied ? 8 : 4);

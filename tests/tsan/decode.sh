@@ -26,7 +26,7 @@ for us in 0 300; do
     same --slow-reads $us --trunk-gb 1 --cache-gb 100000B --chunk 1 --lookahead 4 --threads 2
     same --slow-reads $us --trunk-gb 1 --cache-gb 0 --chunk 1 --lookahead 4 --threads 3 --io-depth 8
 done
-same --gen 9 --trunk-gb 0 --cache-gb 0 --ring 18 --threads 2 --tile 64Ki
+same --trunk-gb 0 --cache-gb 0 --ring 18 --threads 2 --tile 64Ki --chunk 1
 same --slow-reads 300 --trunk-gb 2M --cache-gb 1M --io-depth 5 --threads 2
 same --slow-reads 300 --trunk-gb 0 --cache-gb 0 --ring 2 --io-depth 1 --threads 2 --direct off
 same --slow-reads 100 --trunk-gb 0 --cache-gb 160K --chunk 64 --threads 4

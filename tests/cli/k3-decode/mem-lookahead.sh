@@ -63,3 +63,36 @@ for i in 0 3 7 11 14 19 23 26 30 31; do
     ended=$((ended + $(grep -c "exit 4" with)))
 done
 ((ended > 0 && ended < 10)) || echo "$ended of 10 experts were needed"
+
+echo "== an expert with a flipped byte that no token needs"
+k3-index verify -q -m m --write-sums >verified || cat verified
+k3-decode -q -m m --gen 4 --trace t.k3t --layers 7 <prompts >want
+k3-trace cat t.k3t | awk '$5 == 6' | sed 's/:[0-9.]*//g' >layer6
+for i in $(seq 0 31); do
+    awk -v e="$i" '{for (f = 6; f <= NF; f++) if ($f == e) exit 1}' layer6 || continue
+    read -r shard from _ < <(place "model.layers.6.block_sparse_moe.experts.$i.w2.weight_packed")
+    byte=$(od -An -tu1 -j"${from#from=}" -N1 "m/$shard")
+    touch -r "m/$shard" stamp
+    printf "\\x$(printf %x $((byte ^ 16)))" | dd of="m/$shard" bs=1 seek="${from#from=}" conv=notrunc status=none
+    touch -r stamp "m/$shard"
+done
+k3-decode -q -m m --gen 4 --trunk-gb 1 --cache-gb 0 --chunk 1 --direct off --layers 7 --lookahead 4 --slow-reads 300 \
+    --report report.json <prompts >got
+cmp want got
+numbers report.json
+((guesses_wasted > 0 && unused_bytes == guesses_wasted * 6528)) || echo "$unused_bytes bytes of $guesses_wasted experts"
+
+echo "== no layer with experts"
+for o in "--layers 1" "--layers 1 --trunk none --ring 2"; do
+    # shellcheck disable=SC2086
+    k3-decode -q -m m --gen 4 $o --lookahead 0 <prompts >want
+    # shellcheck disable=SC2086
+    k3-decode -q -m m --gen 4 $o --lookahead 4 <prompts >got && cmp want got
+done
+
+echo "== within the budget"
+least=$(planned -m m --trunk-gb 1 --cache-gb 0 --threads 1 --memory 1)
+for memory in $(seq "$least" 10000 $((least + 90000))); do
+    n=$(planned -m m --trunk-gb 1 --cache-gb 0 --threads 1 --memory "${memory}B")
+    ((n <= memory)) || echo "$n planned of $memory"
+done

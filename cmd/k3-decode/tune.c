@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    TRIAL_EVERY = 64, /* passes */
+    TRIAL_EVERY = 16, /* passes */
     KINDS = 4,        /* layers of a large model repeat after so many: three KDA and one MLA */
     LARGE = 6 * KINDS /* layers */
 };

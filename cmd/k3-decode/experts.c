@@ -76,13 +76,6 @@ static int by_place(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-static uint64_t place_of(const struct streamer *s, int layer, uint16_t number)
-{
-    k3_extent at[K3_PARTS];
-    k3_index_expert(s->ix, layer, number, at);
-    return (uint64_t)at[0].shard << 48 | at[0].offset;
-}
-
 /* What the slot held is gone. */
 static void evict(struct streamer *s, int32_t slot)
 {
@@ -93,13 +86,15 @@ static void evict(struct streamer *s, int32_t slot)
 /* A job for expert `number`: resident, or to be read into its slot or a buffer. */
 static void make_job(struct streamer *s, struct expert_job *j, int layer, uint16_t number, int32_t slot, bool hit)
 {
+    k3_extent at[K3_PARTS];
     *j = (struct expert_job){.state = JOB_QUEUED, .layer = layer, .number = number, .slot = slot, .buffer = -1};
     if (hit) {
         j->state = JOB_READY;
         memcpy(j->part, s->slot[slot].part, sizeof j->part);
         return;
     }
-    j->place = place_of(s, layer, number);
+    k3_index_expert(s->ix, layer, number, at);
+    j->place = (uint64_t)at[0].shard << 48 | at[0].offset;
     if (slot >= 0)
         evict(s, slot);
 }
@@ -160,7 +155,6 @@ void experts_expect(k3_source *src, int layer, const uint16_t *experts, size_t n
         if (next < n) {
             g->state = JOB_QUEUED;
             g->number = experts[next++];
-            g->place = place_of(s, layer, g->number);
             s->guesses.made++;
         }
     }

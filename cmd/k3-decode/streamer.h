@@ -69,7 +69,7 @@ struct expert_job {
     uint16_t number;
     int32_t slot;            /* cache slot, -1: passes through */
     int32_t buffer;          /* of those for experts without a slot; -1: none */
-    uint64_t place;          /* shard and offset, for sorting */
+    uint64_t place;          /* shard and offset, for sorting; not of a guess, which is read in order of likelihood */
     uint64_t arrival;
     const uint8_t *part[K3_PARTS];
 };

@@ -30,9 +30,9 @@ static void mix_tokens(k3_model *m, void *arg, int worker, size_t begin, size_t 
     }
 }
 
-void attnres_mix(k3_model *m, const float *norm, const float *proj, float *h)
+void k3_attnres_mix(k3_model *m, const float *norm, const float *proj, float *h)
 {
     struct mix a = {h};
     m->k->mul(m->res_weight, norm, proj, m->c->hidden);
-    pass_parallel(m, m->tokens, 1, mix_tokens, &a);
+    k3_pass_parallel(m, m->tokens, 1, mix_tokens, &a);
 }

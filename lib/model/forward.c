@@ -58,20 +58,20 @@ static const float *mixed(k3_model *m, k3_tensor_id norm, k3_tensor_id proj)
 {
     if (!m->nsnapshots)
         return m->stream;
-    attnres_mix(m, m->vec[norm], m->vec[proj], m->h);
+    k3_attnres_mix(m, m->vec[norm], m->vec[proj], m->h);
     return m->h;
 }
 
 static int attention(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err)
 {
-    return m->c->is_mla[layer] ? mla_block(m, src, layer, x, out, err) : kda_block(m, src, layer, x, out, err);
+    return m->c->is_mla[layer] ? k3_mla_block(m, src, layer, x, out, err) : k3_kda_block(m, src, layer, x, out, err);
 }
 
 static int feed_forward(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err)
 {
     if (k3_is_moe(m->c, (uint64_t)layer))
-        return moe_block(m, src, layer, x, out, err);
-    return mlp_block(m, src, layer, K3_T_DENSE_GATE, K3_T_DENSE_UP, K3_T_DENSE_DOWN, m->c->dense_inter, x, out, err);
+        return k3_moe_block(m, src, layer, x, out, err);
+    return k3_mlp_block(m, src, layer, K3_T_DENSE_GATE, K3_T_DENSE_UP, K3_T_DENSE_DOWN, m->c->dense_inter, x, out, err);
 }
 
 /* The router's input before attention is known: the mix without what attention will add, or will put in the stream's
@@ -83,8 +83,8 @@ static void look_ahead(k3_model *m, k3_source *src, int layer, bool fresh)
         return;
     if (fresh)
         memset(m->stream, 0, c->hidden * sizeof *m->stream);
-    pass_norm(m, mixed(m, K3_T_MLP_RES_NORM, K3_T_MLP_RES_PROJ), c->hidden, m->vec[K3_T_MLP_NORM], c->eps, m->out);
-    moe_guess(m, src, layer, m->out);
+    k3_pass_norm(m, mixed(m, K3_T_MLP_RES_NORM, K3_T_MLP_RES_PROJ), c->hidden, m->vec[K3_T_MLP_NORM], c->eps, m->out);
+    k3_moe_guess(m, src, layer, m->out);
 }
 
 int k3_layer(k3_model *m, k3_source *src, int layer, k3_err *err)
@@ -93,10 +93,10 @@ int k3_layer(k3_model *m, k3_source *src, int layer, k3_err *err)
     size_t d = c->hidden, size = m->tokens * d;
     bool fresh = (uint64_t)layer % c->block == 0;
     m->nsnapshots = k3_snapshots_before(c, (uint64_t)layer);
-    int status = pass_vectors(m, src, layer, err);
+    int status = k3_pass_vectors(m, src, layer, err);
     if (status)
         return status;
-    pass_norm(m, mixed(m, K3_T_ATTN_RES_NORM, K3_T_ATTN_RES_PROJ), d, m->vec[K3_T_ATTN_NORM], c->eps, m->x);
+    k3_pass_norm(m, mixed(m, K3_T_ATTN_RES_NORM, K3_T_ATTN_RES_PROJ), d, m->vec[K3_T_ATTN_NORM], c->eps, m->x);
     if (fresh)
         memcpy(m->snapshots[m->nsnapshots++], m->stream, size * sizeof *m->stream);
     look_ahead(m, src, layer, fresh);
@@ -104,7 +104,7 @@ int k3_layer(k3_model *m, k3_source *src, int layer, k3_err *err)
         return status;
     if (!fresh)
         m->k->add(m->stream, m->out, size);
-    pass_norm(m, mixed(m, K3_T_MLP_RES_NORM, K3_T_MLP_RES_PROJ), d, m->vec[K3_T_MLP_NORM], c->eps, m->x);
+    k3_pass_norm(m, mixed(m, K3_T_MLP_RES_NORM, K3_T_MLP_RES_PROJ), d, m->vec[K3_T_MLP_NORM], c->eps, m->x);
     if ((status = feed_forward(m, src, layer, m->x, m->out, err)))
         return status;
     m->k->add(m->stream, m->out, size);
@@ -125,11 +125,11 @@ int k3_head(k3_model *m, k3_source *src, uint64_t layers, float *logits, k3_err 
 {
     const k3_config *c = m->c;
     m->nsnapshots = k3_snapshots_before(c, layers);
-    int status = pass_vectors(m, src, -1, err);
+    int status = k3_pass_vectors(m, src, -1, err);
     if (status)
         return status;
     size_t n = wanted_rows(m, mixed(m, K3_T_OUT_RES_NORM, K3_T_OUT_RES_PROJ));
-    if ((status = pass_matrix(m, src, -1, K3_T_HEAD, m->x, c->hidden, n, logits, c->vocab, err)))
+    if ((status = k3_pass_matrix(m, src, -1, K3_T_HEAD, m->x, c->hidden, n, logits, c->vocab, err)))
         return status;
     for (size_t i = 0; i < n * c->vocab; i++)
         if (!isfinite(logits[i]))
@@ -174,17 +174,17 @@ int k3_part(k3_model *m, k3_source *src, int layer, k3_layer_part part, const fl
     bool moe = k3_is_moe(m->c, (uint64_t)layer);
     if ((part == K3_PART_ROUTER || part == K3_PART_MOE) && !moe)
         return k3_fail(err, K3_EUSAGE, "layer %d is dense, it has no %s part", layer, names[part]);
-    int status = pass_vectors(m, src, layer, err);
+    int status = k3_pass_vectors(m, src, layer, err);
     if (status || part == K3_PART_ATTN)
         return status ? status : attention(m, src, layer, x, out, err);
     /* The attention's matrices come first in reading order. */
     for (int id = K3_T_Q; !status && id <= K3_T_O; id++)
-        status = pass_skip(m, src, layer, (k3_tensor_id)id, err);
+        status = k3_pass_skip(m, src, layer, (k3_tensor_id)id, err);
     if (status || part == K3_PART_ROUTER)
-        return status ? status : moe_route(m, src, layer, x, err);
+        return status ? status : k3_moe_route(m, src, layer, x, err);
     if (part == K3_PART_MOE || !moe)
         return feed_forward(m, src, layer, x, out, err);
-    if ((status = pass_skip(m, src, layer, K3_T_ROUTER, err)) || (status = pass_skip(m, src, layer, K3_T_LATENT_DOWN, err)))
+    if ((status = k3_pass_skip(m, src, layer, K3_T_ROUTER, err)) || (status = k3_pass_skip(m, src, layer, K3_T_LATENT_DOWN, err)))
         return status;
-    return mlp_block(m, src, layer, K3_T_SHARED_GATE, K3_T_SHARED_UP, K3_T_SHARED_DOWN, m->c->shared_width, x, out, err);
+    return k3_mlp_block(m, src, layer, K3_T_SHARED_GATE, K3_T_SHARED_UP, K3_T_SHARED_DOWN, m->c->shared_width, x, out, err);
 }

@@ -141,32 +141,32 @@ static int recur(k3_model *m, int layer, k3_err *err)
     int status = 0;
     size_t entered = 0;
     m->k->exp(m->vec[K3_T_A_LOG], m->vec[K3_T_A_LOG], m->c->kda_heads);
-    while (entered < m->nspans && !(status = state_enter(m->spans[entered].state, layer, err)))
+    while (entered < m->nspans && !(status = k3_state_enter(m->spans[entered].state, layer, err)))
         entered++;
     if (!status)
-        pass_parallel(m, m->c->kda_heads, 1, heads, &layer);
+        k3_pass_parallel(m, m->c->kda_heads, 1, heads, &layer);
     for (size_t i = 0; i < entered; i++)
-        state_leave(m->spans[i].state, layer);
+        k3_state_leave(m->spans[i].state, layer);
     keep_inputs(m, layer);
     return status;
 }
 
-int kda_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err)
+int k3_kda_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err)
 {
     const k3_config *c = m->c;
     struct kda_buf *b = &m->kda;
     size_t T = m->tokens, d = c->hidden, W = c->kda_width, D = c->kda_head_dim, H = c->kda_heads;
     int status;
-    if ((status = pass_matrix(m, src, layer, K3_T_Q, x, d, T, b->q, W, err)) ||
-        (status = pass_matrix(m, src, layer, K3_T_K, x, d, T, b->k, W, err)) ||
-        (status = pass_matrix(m, src, layer, K3_T_V, x, d, T, b->v, W, err)) ||
-        (status = pass_matrix(m, src, layer, K3_T_F_A, x, d, T, b->fa, D, err)) ||
-        (status = pass_matrix(m, src, layer, K3_T_F_B, b->fa, D, T, b->z, W, err)) ||
-        (status = pass_matrix(m, src, layer, K3_T_BETA, x, d, T, b->beta, H, err)) ||
-        (status = pass_matrix(m, src, layer, K3_T_G, x, d, T, b->g, W, err)))
+    if ((status = k3_pass_matrix(m, src, layer, K3_T_Q, x, d, T, b->q, W, err)) ||
+        (status = k3_pass_matrix(m, src, layer, K3_T_K, x, d, T, b->k, W, err)) ||
+        (status = k3_pass_matrix(m, src, layer, K3_T_V, x, d, T, b->v, W, err)) ||
+        (status = k3_pass_matrix(m, src, layer, K3_T_F_A, x, d, T, b->fa, D, err)) ||
+        (status = k3_pass_matrix(m, src, layer, K3_T_F_B, b->fa, D, T, b->z, W, err)) ||
+        (status = k3_pass_matrix(m, src, layer, K3_T_BETA, x, d, T, b->beta, H, err)) ||
+        (status = k3_pass_matrix(m, src, layer, K3_T_G, x, d, T, b->g, W, err)))
         return status;
     m->k->sigmoid(b->beta, b->beta, T * H);
     if ((status = recur(m, layer, err)))
         return status;
-    return pass_matrix(m, src, layer, K3_T_O, b->o, W, T, out, d, err);
+    return k3_pass_matrix(m, src, layer, K3_T_O, b->o, W, T, out, d, err);
 }

@@ -85,33 +85,33 @@ static int attend_all(k3_model *m, k3_source *src, int layer, k3_err *err)
     for (size_t done = 0; done < m->c->heads;) {
         const k3_piece *p;
         const void *data;
-        int status = pass_piece(m, src, layer, K3_T_KV_B, &p, &data, err);
+        int status = k3_pass_piece(m, src, layer, K3_T_KV_B, &p, &data, err);
         if (status)
             return status;
         struct attend a = {layer, data, p->row0 / per_head};
-        pass_parallel(m, p->rows / per_head, 1, attend_heads, &a);
+        k3_pass_parallel(m, p->rows / per_head, 1, attend_heads, &a);
         done = a.head0 + p->rows / per_head;
         src->release(src);
     }
     return 0;
 }
 
-int mla_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err)
+int k3_mla_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err)
 {
     const k3_config *c = m->c;
     struct mla_buf *b = &m->mla;
     size_t T = m->tokens, d = c->hidden, row = c->kv_lora_rank + c->qk_rope, HV = c->heads * c->v_dim;
     int status;
-    if ((status = pass_matrix(m, src, layer, K3_T_Q_A, x, d, T, b->qa, c->q_lora_rank, err)))
+    if ((status = k3_pass_matrix(m, src, layer, K3_T_Q_A, x, d, T, b->qa, c->q_lora_rank, err)))
         return status;
-    pass_norm(m, b->qa, c->q_lora_rank, m->vec[K3_T_Q_A_NORM], c->latent_eps, b->qa);
-    if ((status = pass_matrix(m, src, layer, K3_T_Q_B, b->qa, c->q_lora_rank, T, b->q,
+    k3_pass_norm(m, b->qa, c->q_lora_rank, m->vec[K3_T_Q_A_NORM], c->latent_eps, b->qa);
+    if ((status = k3_pass_matrix(m, src, layer, K3_T_Q_B, b->qa, c->q_lora_rank, T, b->q,
                               c->heads * (c->qk_nope + c->qk_rope), err)) ||
-        (status = pass_matrix(m, src, layer, K3_T_KV_A, x, d, T, b->c, row, err)) ||
-        (status = pass_matrix(m, src, layer, K3_T_G, x, d, T, b->g, HV, err)))
+        (status = k3_pass_matrix(m, src, layer, K3_T_KV_A, x, d, T, b->c, row, err)) ||
+        (status = k3_pass_matrix(m, src, layer, K3_T_G, x, d, T, b->g, HV, err)))
         return status;
     append_latents(m, layer);
     if ((status = attend_all(m, src, layer, err)))
         return status;
-    return pass_matrix(m, src, layer, K3_T_O, b->o, HV, T, out, d, err);
+    return k3_pass_matrix(m, src, layer, K3_T_O, b->o, HV, T, out, d, err);
 }

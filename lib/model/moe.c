@@ -42,19 +42,19 @@ static size_t distinct(k3_model *m)
     return n;
 }
 
-int moe_route(k3_model *m, k3_source *src, int layer, const float *x, k3_err *err)
+int k3_moe_route(k3_model *m, k3_source *src, int layer, const float *x, k3_err *err)
 {
     const k3_config *c = m->c;
-    int status = pass_matrix(m, src, layer, K3_T_ROUTER, x, c->hidden, m->tokens, m->moe.scores, c->experts, err);
+    int status = k3_pass_matrix(m, src, layer, K3_T_ROUTER, x, c->hidden, m->tokens, m->moe.scores, c->experts, err);
     if (status)
         return status;
-    pass_parallel(m, m->tokens, 1, pick_tokens, NULL);
+    k3_pass_parallel(m, m->tokens, 1, pick_tokens, NULL);
     if (m->hooks.router)
         return m->hooks.router(m->hooks.arg, layer, m->moe.picks, m->moe.weights, m->tokens);
     return 0;
 }
 
-void moe_guess(k3_model *m, k3_source *src, int layer, const float *x)
+void k3_moe_guess(k3_model *m, k3_source *src, int layer, const float *x)
 {
     k3_tensor t;
     k3_schema_tensor(m->c, layer, K3_T_ROUTER, &t);
@@ -63,7 +63,7 @@ void moe_guess(k3_model *m, k3_source *src, int layer, const float *x)
         const void *data = src->peek(src, layer, K3_T_ROUTER, row, &p);
         if (!data)
             return;
-        pass_rows(m, &t, p, data, x, t.cols, 1, m->moe.scores, t.rows);
+        k3_pass_rows(m, &t, p, data, x, t.cols, 1, m->moe.scores, t.rows);
         row = (uint64_t)p->row0 + p->rows;
     }
     pick_tokens(m, NULL, 0, 0, 1);
@@ -107,8 +107,8 @@ static void expert_outer(k3_model *m, void *arg, int worker, size_t begin, size_
 static void run_expert(k3_model *m, const k3_expert *e, const float *xs, size_t n, float *y)
 {
     struct expert_job j = {e, xs, n, y};
-    pass_parallel(m, m->c->expert_inter, 32, expert_inner, &j);
-    pass_parallel(m, m->c->latent, ROW_GRAIN, expert_outer, &j);
+    k3_pass_parallel(m, m->c->expert_inter, 32, expert_inner, &j);
+    k3_pass_parallel(m, m->c->latent, ROW_GRAIN, expert_outer, &j);
 }
 
 /* One token: experts are multiplied as they arrive, each into its own buffer, and added in ascending number. */
@@ -174,18 +174,18 @@ static int experts_many_tokens(k3_model *m, k3_source *src, size_t count, k3_err
     return 0;
 }
 
-int moe_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err)
+int k3_moe_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err)
 {
     const k3_config *c = m->c;
     struct moe_buf *b = &m->moe;
     size_t T = m->tokens, d = c->hidden, Z = c->latent;
-    int status = moe_route(m, src, layer, x, err);
+    int status = k3_moe_route(m, src, layer, x, err);
     if (status)
         return status;
     size_t count = distinct(m);
     if ((status = src->want(src, layer, b->asked, count, T > 1, err)) ||
-        (status = pass_matrix(m, src, layer, K3_T_LATENT_DOWN, x, d, T, b->z, Z, err)) ||
-        (status = mlp_block(m, src, layer, K3_T_SHARED_GATE, K3_T_SHARED_UP, K3_T_SHARED_DOWN, c->shared_width, x, out, err)))
+        (status = k3_pass_matrix(m, src, layer, K3_T_LATENT_DOWN, x, d, T, b->z, Z, err)) ||
+        (status = k3_mlp_block(m, src, layer, K3_T_SHARED_GATE, K3_T_SHARED_UP, K3_T_SHARED_DOWN, c->shared_width, x, out, err)))
         return status;
     for (size_t t = 0; t < T; t++)
         m->k->mxfp4_split(b->zs + t * Z, b->z + t * Z, Z);
@@ -193,9 +193,9 @@ int moe_block(k3_model *m, k3_source *src, int layer, const float *x, float *out
     status = T == 1 ? experts_one_token(m, src, err) : experts_many_tokens(m, src, count, err);
     if (status)
         return status;
-    pass_norm(m, b->sum, Z, m->vec[K3_T_EXPERT_NORM], c->eps, b->sum);
+    k3_pass_norm(m, b->sum, Z, m->vec[K3_T_EXPERT_NORM], c->eps, b->sum);
     /* The up projection goes where x no longer is needed, then onto the shared experts' output. */
-    if ((status = pass_matrix(m, src, layer, K3_T_LATENT_UP, b->sum, Z, T, m->h, d, err)))
+    if ((status = k3_pass_matrix(m, src, layer, K3_T_LATENT_UP, b->sum, Z, T, m->h, d, err)))
         return status;
     m->k->add(out, m->h, T * d);
     return 0;

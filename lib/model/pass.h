@@ -72,37 +72,37 @@ enum { ROW_GRAIN = 16, HEAD_BLOCK = 16 };
 /* ---- steps ---------------------------------------------------------------------- */
 
 /* Next piece of the source; K3_ESYS "out of order" if it is not that tensor. */
-int pass_piece(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const k3_piece **p, const void **data,
+int k3_pass_piece(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const k3_piece **p, const void **data,
                k3_err *err);
 /* The layer's vectors into m->vec. */
-int pass_vectors(k3_model *m, k3_source *src, int layer, k3_err *err);
+int k3_pass_vectors(k3_model *m, k3_source *src, int layer, k3_err *err);
 /* out[t*ldo + row] = tensor row . x[t], piece by piece. */
-int pass_matrix(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const float *x, size_t ldx, size_t T,
+int k3_pass_matrix(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const float *x, size_t ldx, size_t T,
                 float *out, size_t ldo, k3_err *err);
 /* The rows of one piece of that tensor. */
-void pass_rows(k3_model *m, const k3_tensor *t, const k3_piece *p, const void *data, const float *x, size_t ldx, size_t T,
+void k3_pass_rows(k3_model *m, const k3_tensor *t, const k3_piece *p, const void *data, const float *x, size_t ldx, size_t T,
                float *out, size_t ldo);
 /* Takes and drops a tensor. */
-int pass_skip(k3_model *m, k3_source *src, int layer, k3_tensor_id id, k3_err *err);
+int k3_pass_skip(k3_model *m, k3_source *src, int layer, k3_tensor_id id, k3_err *err);
 /* fn(m, arg, worker, begin, end) over n items split in multiples of grain. */
 typedef void (*pass_fn)(k3_model *m, void *arg, int worker, size_t begin, size_t end);
-void pass_parallel(k3_model *m, size_t n, size_t grain, pass_fn fn, void *arg);
+void k3_pass_parallel(k3_model *m, size_t n, size_t grain, pass_fn fn, void *arg);
 /* RMS norm of every token. */
-void pass_norm(k3_model *m, const float *x, size_t n, const float *w, double eps, float *out);
+void k3_pass_norm(k3_model *m, const float *x, size_t n, const float *w, double eps, float *out);
 
 /* h = Mix(snapshots, stream) with the vectors norm and proj. */
-void attnres_mix(k3_model *m, const float *norm, const float *proj, float *h);
+void k3_attnres_mix(k3_model *m, const float *norm, const float *proj, float *h);
 
-int kda_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err);
-int mla_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err);
+int k3_kda_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err);
+int k3_mla_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err);
 /* down . situ(gate x, up x) with those three tensors and inner width. */
-int mlp_block(k3_model *m, k3_source *src, int layer, k3_tensor_id gate, k3_tensor_id up, k3_tensor_id down,
+int k3_mlp_block(k3_model *m, k3_source *src, int layer, k3_tensor_id gate, k3_tensor_id up, k3_tensor_id down,
               uint64_t width, const float *x, float *out, k3_err *err);
-int moe_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err);
-int moe_route(k3_model *m, k3_source *src, int layer, const float *x, k3_err *err);
+int k3_moe_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err);
+int k3_moe_route(k3_model *m, k3_source *src, int layer, const float *x, k3_err *err);
 /* Tells the source what one token's router is likely to choose, if its weights are at hand: it gives x about what it
  * will be given. Before the layer's attention, whose buffers are used. */
-void moe_guess(k3_model *m, k3_source *src, int layer, const float *x);
+void k3_moe_guess(k3_model *m, k3_source *src, int layer, const float *x);
 
 /* ---- state, from inside ------------------------------------------------------------ */
 
@@ -131,17 +131,17 @@ static inline size_t draft_row(const k3_config *c)
 }
 
 /* The state of a layer that a block is about to use, and the end of that use. */
-int state_enter(k3_state *s, int layer, k3_err *err);
-void state_leave(k3_state *s, int layer);
+int k3_state_enter(k3_state *s, int layer, k3_err *err);
+void k3_state_leave(k3_state *s, int layer);
 
 /* ---- spill.c: KDA layers in a scratch file, two at a time in memory ---- */
 struct spill;
-int spill_new(struct spill **s, const char *dir, uint32_t layers, uint64_t layer_floats, k3_err *err);
-void spill_free(struct spill *s);
+int k3_spill_new(struct spill **s, const char *dir, uint32_t layers, uint64_t layer_floats, k3_err *err);
+void k3_spill_free(struct spill *s);
 /* Layers must be entered in turn, 0..layers-1 and round again. */
-int spill_enter(struct spill *s, uint32_t index, float **layer, k3_err *err);
-void spill_leave(struct spill *s);
-uint64_t spill_memory(uint64_t layer_floats); /* bytes */
-void spill_traffic(struct spill *s, uint64_t *read_bytes, uint64_t *write_bytes);
+int k3_spill_enter(struct spill *s, uint32_t index, float **layer, k3_err *err);
+void k3_spill_leave(struct spill *s);
+uint64_t k3_spill_memory(uint64_t layer_floats); /* bytes */
+void k3_spill_traffic(struct spill *s, uint64_t *read_bytes, uint64_t *write_bytes);
 
 #endif

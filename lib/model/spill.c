@@ -81,7 +81,7 @@ static void *mover(void *arg)
     return NULL;
 }
 
-int spill_enter(struct spill *s, uint32_t index, float **layer, k3_err *err)
+int k3_spill_enter(struct spill *s, uint32_t index, float **layer, k3_err *err)
 {
     pthread_mutex_lock(&s->lock);
     while (s->loaded <= s->turn && !s->failure.status)
@@ -96,7 +96,7 @@ int spill_enter(struct spill *s, uint32_t index, float **layer, k3_err *err)
     return status;
 }
 
-void spill_leave(struct spill *s)
+void k3_spill_leave(struct spill *s)
 {
     pthread_mutex_lock(&s->lock);
     s->left = ++s->turn;
@@ -104,7 +104,7 @@ void spill_leave(struct spill *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-uint64_t spill_memory(uint64_t layer_floats)
+uint64_t k3_spill_memory(uint64_t layer_floats)
 {
     return BUFFERS * ((layer_floats * sizeof(float) + 4095) / 4096 * 4096);
 }
@@ -131,14 +131,14 @@ static int open_scratch(const char *dir, k3_err *err, int *out)
     return 0;
 }
 
-int spill_new(struct spill **out, const char *dir, uint32_t layers, uint64_t layer_floats, k3_err *err)
+int k3_spill_new(struct spill **out, const char *dir, uint32_t layers, uint64_t layer_floats, k3_err *err)
 {
     struct spill *s = calloc(1, sizeof *s);
     *out = NULL;
     if (!s)
         return k3_fail(err, K3_ESYS, "out of memory");
     s->n = layers;
-    s->bytes = spill_memory(layer_floats) / BUFFERS;
+    s->bytes = k3_spill_memory(layer_floats) / BUFFERS;
     int status = open_scratch(dir, err, &s->fd);
     if (status) {
         free(s);
@@ -158,13 +158,13 @@ int spill_new(struct spill **out, const char *dir, uint32_t layers, uint64_t lay
         s->started = true;
     }
     if (status)
-        spill_free(s);
+        k3_spill_free(s);
     else
         *out = s;
     return status;
 }
 
-void spill_free(struct spill *s)
+void k3_spill_free(struct spill *s)
 {
     if (!s)
         return;
@@ -182,7 +182,7 @@ void spill_free(struct spill *s)
     free(s);
 }
 
-void spill_traffic(struct spill *s, uint64_t *read_bytes, uint64_t *write_bytes)
+void k3_spill_traffic(struct spill *s, uint64_t *read_bytes, uint64_t *write_bytes)
 {
     *read_bytes = __atomic_load_n(&s->read_bytes, __ATOMIC_RELAXED);
     *write_bytes = __atomic_load_n(&s->write_bytes, __ATOMIC_RELAXED);

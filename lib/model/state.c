@@ -42,7 +42,7 @@ uint64_t k3_state_bytes(const k3_config *c, uint64_t layers, uint64_t positions,
     uint64_t n = 0;
     for (uint64_t l = 0; l < layers; l++)
         n += layer_floats(c, l, positions, spilled);
-    return n * sizeof(float) + (spilled && kda_count(c, layers) ? spill_memory(kda_floats(c)) : 0);
+    return n * sizeof(float) + (spilled && kda_count(c, layers) ? k3_spill_memory(kda_floats(c)) : 0);
 }
 
 /* Points a layer's KDA arrays at their place. */
@@ -75,7 +75,7 @@ static int state_new(k3_state **out, const k3_config *c, uint64_t layers, uint64
         p += layer_floats(c, l, positions, spilled);
     }
     uint32_t n = kda_count(c, layers);
-    int status = spilled && n ? spill_new(&s->spill, scratch, n, kda_floats(c), err) : 0;
+    int status = spilled && n ? k3_spill_new(&s->spill, scratch, n, kda_floats(c), err) : 0;
     if (status) {
         k3_state_free(s);
         return status;
@@ -95,28 +95,28 @@ int k3_state_new_spilled(k3_state **out, const k3_config *c, uint64_t layers, ui
     return state_new(out, c, layers, positions, scratch, err);
 }
 
-int state_enter(k3_state *s, int layer, k3_err *err)
+int k3_state_enter(k3_state *s, int layer, k3_err *err)
 {
     float *at;
     if (!s->spill || s->c->is_mla[layer])
         return 0;
-    int status = spill_enter(s->spill, kda_count(s->c, (uint64_t)layer), &at, err);
+    int status = k3_spill_enter(s->spill, kda_count(s->c, (uint64_t)layer), &at, err);
     if (!status)
         place_kda(s->c, &s->layer[layer], at);
     return status;
 }
 
-void state_leave(k3_state *s, int layer)
+void k3_state_leave(k3_state *s, int layer)
 {
     if (s->spill && !s->c->is_mla[layer])
-        spill_leave(s->spill);
+        k3_spill_leave(s->spill);
 }
 
 void k3_state_traffic(const k3_state *s, uint64_t *read_bytes, uint64_t *write_bytes)
 {
     *read_bytes = *write_bytes = 0;
     if (s->spill)
-        spill_traffic(s->spill, read_bytes, write_bytes);
+        k3_spill_traffic(s->spill, read_bytes, write_bytes);
 }
 
 uint64_t k3_state_draft_bytes(const k3_config *c, uint64_t layers, size_t tokens)
@@ -149,7 +149,7 @@ void k3_state_free(k3_state *s)
     for (uint64_t l = 0; s->draft && l < s->layers; l++)
         free(s->draft[l]);
     free(s->draft);
-    spill_free(s->spill);
+    k3_spill_free(s->spill);
     munmap(s->block, s->block_bytes);
     free(s->layer);
     free(s);

@@ -117,12 +117,12 @@ static int put_layers(k3_state *s, uint64_t first, const struct file_head *h, FI
     mla_bytes(h, &mla);
     for (uint64_t l = first; l < s->layers; l++) {
         bool is_mla = s->c->is_mla[l];
-        int status = state_enter(s, (int)l, err);
+        int status = k3_state_enter(s, (int)l, err);
         if (status)
             return status;
         status = put_section(to, path, hash, is_mla ? "MLA" : "KDA", (uint32_t)l,
                              is_mla ? s->layer[l].latent : s->layer[l].S, is_mla ? mla : kda, err);
-        state_leave(s, (int)l);
+        k3_state_leave(s, (int)l);
         if (status)
             return status;
     }
@@ -386,11 +386,11 @@ int k3_state_load(k3_state *s, uint64_t first, k3_fingerprint model, k3_state_fi
 {
     int status = check_fits(s, first, model, f, err);
     for (uint64_t l = first; l < s->layers && !status; l++) {
-        if ((status = state_enter(s, (int)l, err)))
+        if ((status = k3_state_enter(s, (int)l, err)))
             return status;
         void *to = s->c->is_mla[l] ? s->layer[l].latent : s->layer[l].S;
         status = read_section(f, &f->section[1 + l - first], to, err);
-        state_leave(s, (int)l);
+        k3_state_leave(s, (int)l);
     }
     if (!status)
         s->position = f->head.position;

@@ -26,7 +26,7 @@ static void run_job(void *arg, int worker, int workers)
         j->fn(j->m, j->arg, worker, begin, begin + j->stretch < j->n ? begin + j->stretch : j->n);
 }
 
-void pass_parallel(k3_model *m, size_t n, size_t grain, pass_fn fn, void *arg)
+void k3_pass_parallel(k3_model *m, size_t n, size_t grain, pass_fn fn, void *arg)
 {
     size_t share = n / ((size_t)k3_pool_size(m->pool) * STRETCHES) / grain * grain;
     struct job j = {.m = m, .n = n, .stretch = share > grain ? share : grain, .fn = fn, .arg = arg};
@@ -36,7 +36,7 @@ void pass_parallel(k3_model *m, size_t n, size_t grain, pass_fn fn, void *arg)
         k3_pool_run(m->pool, run_job, &j);
 }
 
-int pass_piece(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const k3_piece **p, const void **data,
+int k3_pass_piece(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const k3_piece **p, const void **data,
                k3_err *err)
 {
     char want[K3_NAME_MAX], got[K3_NAME_MAX];
@@ -62,7 +62,7 @@ static void widen(k3_model *m, const k3_tensor *t, const void *data, float *dst)
         memcpy(dst, data, n * sizeof(float));
 }
 
-int pass_vectors(k3_model *m, k3_source *src, int layer, k3_err *err)
+int k3_pass_vectors(k3_model *m, k3_source *src, int layer, k3_err *err)
 {
     for (int id = 0; id < K3_TENSORS; id++) {
         k3_tensor t;
@@ -70,7 +70,7 @@ int pass_vectors(k3_model *m, k3_source *src, int layer, k3_err *err)
         const void *data;
         if (!k3_schema_tensor(m->c, layer, (k3_tensor_id)id, &t) || t.use != K3_USE_VECTOR)
             continue;
-        int status = pass_piece(m, src, layer, (k3_tensor_id)id, &p, &data, err);
+        int status = k3_pass_piece(m, src, layer, (k3_tensor_id)id, &p, &data, err);
         if (status)
             return status;
         widen(m, &t, data, m->vec[id]);
@@ -93,14 +93,14 @@ static void product_rows(k3_model *m, void *arg, int worker, size_t begin, size_
     m->k->mm_bf16(a->out + begin, a->ldo, a->w + begin * a->cols, end - begin, a->cols, a->x, a->ldx, a->T);
 }
 
-void pass_rows(k3_model *m, const k3_tensor *t, const k3_piece *p, const void *data, const float *x, size_t ldx, size_t T,
+void k3_pass_rows(k3_model *m, const k3_tensor *t, const k3_piece *p, const void *data, const float *x, size_t ldx, size_t T,
                float *out, size_t ldo)
 {
     struct product a = {data, t->cols, ldx, T, ldo, x, out + p->row0};
-    pass_parallel(m, p->rows, ROW_GRAIN, product_rows, &a);
+    k3_pass_parallel(m, p->rows, ROW_GRAIN, product_rows, &a);
 }
 
-int pass_matrix(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const float *x, size_t ldx, size_t T,
+int k3_pass_matrix(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const float *x, size_t ldx, size_t T,
                 float *out, size_t ldo, k3_err *err)
 {
     k3_tensor t;
@@ -108,18 +108,18 @@ int pass_matrix(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const f
     for (uint64_t row = 0; row < t.rows;) {
         const k3_piece *p;
         const void *data;
-        int status = pass_piece(m, src, layer, id, &p, &data, err);
+        int status = k3_pass_piece(m, src, layer, id, &p, &data, err);
         if (status)
             return status;
         if (T)
-            pass_rows(m, &t, p, data, x, ldx, T, out, ldo);
+            k3_pass_rows(m, &t, p, data, x, ldx, T, out, ldo);
         row = (uint64_t)p->row0 + p->rows;
         src->release(src);
     }
     return 0;
 }
 
-int pass_skip(k3_model *m, k3_source *src, int layer, k3_tensor_id id, k3_err *err)
+int k3_pass_skip(k3_model *m, k3_source *src, int layer, k3_tensor_id id, k3_err *err)
 {
     k3_tensor t;
     if (!k3_schema_tensor(m->c, layer, id, &t))
@@ -127,7 +127,7 @@ int pass_skip(k3_model *m, k3_source *src, int layer, k3_tensor_id id, k3_err *e
     for (uint64_t row = 0; row < t.rows;) {
         const k3_piece *p;
         const void *data;
-        int status = pass_piece(m, src, layer, id, &p, &data, err);
+        int status = k3_pass_piece(m, src, layer, id, &p, &data, err);
         if (status)
             return status;
         row = (uint64_t)p->row0 + p->rows;
@@ -150,8 +150,8 @@ static void norm_tokens(k3_model *m, void *arg, int worker, size_t begin, size_t
         m->k->rmsnorm(a->out + t * a->n, a->x + t * a->n, a->w, a->n, a->eps);
 }
 
-void pass_norm(k3_model *m, const float *x, size_t n, const float *w, double eps, float *out)
+void k3_pass_norm(k3_model *m, const float *x, size_t n, const float *w, double eps, float *out)
 {
     struct norm a = {x, w, out, (float)eps, n};
-    pass_parallel(m, m->tokens, 1, norm_tokens, &a);
+    k3_pass_parallel(m, m->tokens, 1, norm_tokens, &a);
 }

@@ -12,7 +12,7 @@ struct builder {
     bool open; /* the last tile may take another vector */
 };
 
-static bool grow(void **array, uint32_t *cap, uint32_t used, size_t item)
+static bool k3_grow(void **array, uint32_t *cap, uint32_t used, size_t item)
 {
     if (used < *cap)
         return true;
@@ -32,13 +32,13 @@ static bool add(struct builder *b, k3_piece piece, bool join)
     k3_tile *t = b->open ? &o->tiles[o->ntiles - 1] : NULL;
     uint64_t at = t ? ((uint64_t)t->bytes + PIECE_ALIGN - 1) / PIECE_ALIGN * PIECE_ALIGN : 0;
     if (!join || !t || t->layer != piece.layer || at + piece.bytes > b->limit) {
-        if (!grow((void **)&o->tiles, &b->tile_cap, o->ntiles, sizeof *o->tiles))
+        if (!k3_grow((void **)&o->tiles, &b->tile_cap, o->ntiles, sizeof *o->tiles))
             return false;
         t = &o->tiles[o->ntiles++];
         *t = (k3_tile){.first = o->npieces, .layer = piece.layer};
         at = 0;
     }
-    if (!grow((void **)&o->pieces, &b->piece_cap, o->npieces, sizeof *o->pieces))
+    if (!k3_grow((void **)&o->pieces, &b->piece_cap, o->npieces, sizeof *o->pieces))
         return false;
     piece.offset = (uint32_t)at;
     o->pieces[o->npieces++] = piece;

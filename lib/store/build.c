@@ -39,11 +39,11 @@ static void read_shard(struct build *b, struct shard *s)
 {
     k3_err e;
     struct shard_file f;
-    char *path = path_join(b->dir, s->info.name);
-    int status = path ? shard_open(&f, path, s->info.name, &e) : no_memory(&e, b->dir);
+    char *path = k3_path_join(b->dir, s->info.name);
+    int status = path ? k3_shard_open(&f, path, s->info.name, &e) : no_memory(&e, b->dir);
     free(path);
     if (status) {
-        problems_add(&s->problems, &e);
+        k3_problems_add(&s->problems, &e);
         return;
     }
     s->info.size = (uint64_t)f.st.st_size;
@@ -51,10 +51,10 @@ static void read_shard(struct build *b, struct shard *s)
     s->info.header = f.header;
     s->info.digest = f.digest;
     if (s->info.size >> PLACE_BITS)
-        problem(&s->problems, s->info.name, NULL, -1, "%" PRIu64 " bytes, at most 2^%d are supported", s->info.size, PLACE_BITS);
-    else if (header_parse(&s->header, &f, s->info.name, &b->config, &s->problems, &e))
-        problems_add(&s->problems, &e);
-    shard_close(&f);
+        k3_problem(&s->problems, s->info.name, NULL, -1, "%" PRIu64 " bytes, at most 2^%d are supported", s->info.size, PLACE_BITS);
+    else if (k3_header_parse(&s->header, &f, s->info.name, &b->config, &s->problems, &e))
+        k3_problems_add(&s->problems, &e);
+    k3_shard_close(&f);
 }
 
 static void read_shards(void *arg, int worker, int workers)
@@ -77,7 +77,7 @@ static bool gather_problems(struct build *b)
     for (uint32_t i = 0; i < b->nshards; i++) {
         struct problems *p = &b->shard[i].problems;
         for (size_t k = 0; k < p->n; k++)
-            problems_add(b->problems, &p->list[k]);
+            k3_problems_add(b->problems, &p->list[k]);
         b->problems->more += p->more;
         any |= p->n > 0;
     }
@@ -88,9 +88,9 @@ static void report_twice(struct build *b, const char *name, uint32_t first, uint
 {
     const char *a = b->shard[first].info.name, *z = b->shard[second].info.name;
     if (first == second)
-        problem(b->problems, z, name, -1, "is there twice");
+        k3_problem(b->problems, z, name, -1, "is there twice");
     else
-        problem(b->problems, z, name, -1, "is also in %s", a);
+        k3_problem(b->problems, z, name, -1, "is also in %s", a);
 }
 
 /* Enters one shard's records in the tables; names that are taken are problems. */
@@ -116,7 +116,7 @@ static void enter(struct build *b, uint32_t number)
             t->bytes = r->end - r->begin;
         }
         if (taken != PLACE_NONE) {
-            report_twice(b, record_name(&s->header, r, buf), place_shard(taken), number);
+            report_twice(b, k3_record_name(&s->header, r, buf), place_shard(taken), number);
             continue;
         }
         *slot = r->tensor < 0 ? place + 1 : place;
@@ -193,7 +193,7 @@ static void check_missing(struct build *b)
     k3_fail_at(&e, K3_EDATA, b->dir, NULL, -1, "%" PRIu64 " tensors that the config needs are in no shard: %s%s", m.n, m.text,
                m.n > 5 ? ", ..." : "");
     snprintf(e.tensor, sizeof e.tensor, "%s", m.first);
-    problems_add(b->problems, &e);
+    k3_problems_add(b->problems, &e);
 }
 
 static int tables(struct build *b, k3_err *err)
@@ -262,7 +262,7 @@ static void fill_experts(const struct build *b, char *image, const struct layout
     const k3_config *c = &b->config;
     uint64_t *experts = section_at(image, l, S_EXPERTS), *row = section_at(image, l, S_SCATTERED), nrows = 0;
     uint64_t bytes[K3_PARTS];
-    part_sizes(c, bytes);
+    k3_part_sizes(c, bytes);
     for (uint64_t e = 0; e < c->moe_layers * c->experts; e++) {
         const uint64_t *part = b->parts + e * K3_PARTS;
         experts[e] = adjacent(part, bytes);
@@ -302,7 +302,7 @@ static int fill(const struct build *b, k3_index *ix, k3_err *err)
     const k3_config *c = &b->config;
     struct layout l;
     uint64_t scattered = 0, bytes[K3_PARTS];
-    part_sizes(c, bytes);
+    k3_part_sizes(c, bytes);
     for (uint64_t e = 0; e < c->moe_layers * c->experts; e++)
         scattered += adjacent(b->parts + e * K3_PARTS, bytes) == PLACE_NONE;
     lay_out(b, &l, scattered);
@@ -324,12 +324,12 @@ static int fill(const struct build *b, k3_index *ix, k3_err *err)
                                 .entries = b->ntensors + b->nparts + b->nignored};
     memcpy(head->section, l.section, sizeof l.section);
     for (int s = 0; s < SECTIONS; s++)
-        head->section[s].sum = section_sum(image, &l.section[s]);
-    head->config = config_digest(c);
-    head->fingerprint = index_digest(head->config, shards, b->nshards);
+        head->section[s].sum = k3_section_sum(image, &l.section[s]);
+    head->config = k3_config_digest(c);
+    head->fingerprint = k3_index_digest(head->config, shards, b->nshards);
     head->sum = XXH3_64bits(head, offsetof(struct image_head, sum));
     memcpy(image + l.bytes - K3_INDEX_END_BYTES, K3_INDEX_END, K3_INDEX_END_BYTES);
-    return index_attach(ix, b->dir, err);
+    return k3_index_attach(ix, b->dir, err);
 }
 
 int k3_a_log_check(const k3_index *ix, int layer, const void *stored, uint64_t count, k3_err *err)
@@ -377,7 +377,7 @@ static int load(struct build *b, int threads, k3_err *err)
 {
     struct shard_list list;
     k3_pool *pool = NULL;
-    int status = shards_find(b->dir, &list, b->problems, err);
+    int status = k3_shards_find(b->dir, &list, b->problems, err);
     if (!status && (!b->problems->n || b->check)) {
         b->shard = calloc(list.n ? list.n : 1, sizeof *b->shard);
         status = b->shard ? k3_pool_new(&pool, threads, err) : no_memory(err, b->dir);
@@ -389,7 +389,7 @@ static int load(struct build *b, int threads, k3_err *err)
         k3_pool_run(pool, read_shards, b);
     }
     k3_pool_free(pool);
-    shards_free(&list);
+    k3_shards_free(&list);
     return status;
 }
 
@@ -420,7 +420,7 @@ static int build(struct build *b, int threads, k3_index **out, k3_err *err)
         goto done;
     for (int l = 0; l < (int)b->config.layers; l++) {
         k3_err e;
-        if (check_a_log(ix, l, &e) && problems_add(b->problems, &e))
+        if (check_a_log(ix, l, &e) && k3_problems_add(b->problems, &e))
             break;
     }
     if (!b->problems->n) {
@@ -443,8 +443,8 @@ static int run(const char *dir, int threads, bool check, struct problems *proble
     b->problems = problems;
     int status = build(b, threads, out, err);
     for (uint32_t i = 0; i < b->nshards; i++) {
-        header_free(&b->shard[i].header);
-        problems_free(&b->shard[i].problems);
+        k3_header_free(&b->shard[i].header);
+        k3_problems_free(&b->shard[i].problems);
     }
     free(b->shard);
     free(b->tensors);
@@ -453,7 +453,7 @@ static int run(const char *dir, int threads, bool check, struct problems *proble
     return status;
 }
 
-int index_build_all(k3_index **out, const char *dir, int threads, struct problems *p, k3_err *err)
+int k3_index_build_all(k3_index **out, const char *dir, int threads, struct problems *p, k3_err *err)
 {
     return run(dir, threads, true, p, out, err);
 }
@@ -466,6 +466,6 @@ int k3_index_build(k3_index **out, const char *dir, int threads, k3_err *err)
         *err = p.list[0];
         status = err->status;
     }
-    problems_free(&p);
+    k3_problems_free(&p);
     return status;
 }

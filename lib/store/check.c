@@ -15,7 +15,7 @@ enum { PROBLEMS_MAX = 1000, NAMED = 3 };
 /* Shards changed since the index was written, also those that only look changed. */
 static int check_index(const char *dir, const char *file, struct problems *p, k3_err *err)
 {
-    char *path = file ? strdup(file) : path_join(dir, "k3.index");
+    char *path = file ? strdup(file) : k3_path_join(dir, "k3.index");
     k3_index *ix;
     k3_err e;
     if (!path)
@@ -24,17 +24,17 @@ static int check_index(const char *dir, const char *file, struct problems *p, k3
         free(path);
         return 0;
     }
-    if (index_load(&ix, dir, path, &e)) {
-        problems_add(p, &e);
+    if (k3_index_load(&ix, dir, path, &e)) {
+        k3_problems_add(p, &e);
         free(path);
         return 0;
     }
     for (uint32_t s = 0; s < ix->nshards; s++) {
         struct stat st;
-        if (index_check_shard(ix, s, path, &e))
-            problems_add(p, &e);
+        if (k3_index_check_shard(ix, s, path, &e))
+            k3_problems_add(p, &e);
         else if (!stat(ix->paths[s], &st) && shard_mtime(&st) != ix->shards[s].mtime)
-            problem(p, ix->shards[s].name, NULL, -1,
+            k3_problem(p, ix->shards[s].name, NULL, -1,
                    "changed after it was indexed: same size and header, but modified at %lld.%09lld, not %lld.%09lld",
                    (long long)st.st_mtim.tv_sec, (long long)st.st_mtim.tv_nsec, (long long)(ix->shards[s].mtime / 1000000000),
                    (long long)(ix->shards[s].mtime % 1000000000));
@@ -65,13 +65,13 @@ static int check_size(struct sizes *z, unsigned line, char *text, k3_err *err)
         return k3_fail(err, K3_EDATA, "%s: line %u: not a file name and a number of bytes", z->file, line);
     for (uint32_t i = 0; i < z->shards.n; i++)
         z->listed[i] |= !strcmp(z->shards.name[i], name);
-    char *path = path_join(z->dir, name);
+    char *path = k3_path_join(z->dir, name);
     if (!path)
         return k3_fail(err, K3_ESYS, "%s: out of memory", z->file);
     if (stat(path, &st))
-        problem(z->p, name, NULL, -1, "%s, but %s lists it", errno == ENOENT ? "is missing" : strerror(errno), z->file);
+        k3_problem(z->p, name, NULL, -1, "%s, but %s lists it", errno == ENOENT ? "is missing" : strerror(errno), z->file);
     else if ((uint64_t)st.st_size != want)
-        problem(z->p, name, NULL, -1, "%lld bytes, %s says %" PRIu64 ": %lld too %s", (long long)st.st_size, z->file, want,
+        k3_problem(z->p, name, NULL, -1, "%lld bytes, %s says %" PRIu64 ": %lld too %s", (long long)st.st_size, z->file, want,
                 llabs((long long)st.st_size - (long long)want), (uint64_t)st.st_size < want ? "few" : "many");
     free(path);
     return 0;
@@ -84,7 +84,7 @@ static int check_sizes(const char *dir, const char *file, struct problems *p, k3
     char *text = NULL, *line, *next;
     size_t size;
     unsigned n = 1;
-    int status = shards_find(dir, &z.shards, &known, err);
+    int status = k3_shards_find(dir, &z.shards, &known, err);
     if (!status && !(z.listed = calloc(z.shards.n + 1, sizeof *z.listed)))
         status = k3_fail(err, K3_ESYS, "%s: out of memory", file);
     if (!status)
@@ -96,10 +96,10 @@ static int check_sizes(const char *dir, const char *file, struct problems *p, k3
     }
     for (uint32_t i = 0; i < z.shards.n && !status; i++)
         if (!z.listed[i])
-            problem(p, z.shards.name[i], NULL, -1, "is not listed in %s", file);
+            k3_problem(p, z.shards.name[i], NULL, -1, "is not listed in %s", file);
     free(text);
     free(z.listed);
-    shards_free(&z.shards);
+    k3_shards_free(&z.shards);
     return status;
 }
 
@@ -121,7 +121,7 @@ static void add_name(struct few *f, const char *name)
 static void report_few(struct problems *p, const char *file, const struct few *f, const char *what)
 {
     if (f->n)
-        problem(p, file, NULL, -1, "%" PRIu64 " tensors %s: %s%s", f->n, what, f->text, f->n > NAMED ? ", ..." : "");
+        k3_problem(p, file, NULL, -1, "%" PRIu64 " tensors %s: %s%s", f->n, what, f->text, f->n > NAMED ? ", ..." : "");
 }
 
 static void compare_map(const k3_index *ix, const char *file, json_t *map, struct problems *p)
@@ -149,7 +149,7 @@ static void compare_map(const k3_index *ix, const char *file, json_t *map, struc
 static int check_map(const k3_index *ix, struct problems *p, k3_err *err)
 {
     static const char name[] = "model.safetensors.index.json";
-    char *path = path_join(ix->dir, name), *text;
+    char *path = k3_path_join(ix->dir, name), *text;
     json_error_t je;
     size_t size;
     if (!path)
@@ -165,9 +165,9 @@ static int check_map(const k3_index *ix, struct problems *p, k3_err *err)
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &je), *map = json_object_get(root, "weight_map");
     free(text);
     if (!root)
-        problem(p, name, NULL, -1, "line %d: %s", je.line, je.text);
+        k3_problem(p, name, NULL, -1, "line %d: %s", je.line, je.text);
     else if (!json_is_object(map))
-        problem(p, name, NULL, -1, "weight_map is missing or not an object");
+        k3_problem(p, name, NULL, -1, "weight_map is missing or not an object");
     else
         compare_map(ix, name, map, p);
     json_decref(root);
@@ -180,7 +180,7 @@ static void check_sums(const k3_index *ix, struct problems *p)
     k3_sums *sums;
     k3_err e;
     if (k3_sums_open(&sums, ix, NULL, &e))
-        problems_add(p, &e);
+        k3_problems_add(p, &e);
     k3_sums_close(sums);
 }
 
@@ -190,17 +190,17 @@ static void count_shards(k3_check *out, const char *dir)
 {
     struct problems none = {.limit = 0};
     struct shard_list list;
-    if (shards_find(dir, &list, &none, NULL))
+    if (k3_shards_find(dir, &list, &none, NULL))
         return;
     out->shards = list.n;
     for (uint32_t i = 0; i < list.n; i++) {
         struct stat st;
-        char *path = path_join(dir, list.name[i]);
+        char *path = k3_path_join(dir, list.name[i]);
         if (path && !stat(path, &st))
             out->bytes += (uint64_t)st.st_size;
         free(path);
     }
-    shards_free(&list);
+    k3_shards_free(&list);
 }
 
 static bool same_problem(const k3_err *a, const k3_err *b)
@@ -213,7 +213,7 @@ int k3_index_check(k3_check *out, const char *dir, const char *index_file, const
     struct problems p = {.limit = PROBLEMS_MAX};
     k3_index *ix = NULL;
     *out = (k3_check){0};
-    int status = index_build_all(&ix, dir, threads, &p, err);
+    int status = k3_index_build_all(&ix, dir, threads, &p, err);
     if (!status)
         status = check_index(dir, index_file, &p, err);
     if (!status && sizes_file)
@@ -225,7 +225,7 @@ int k3_index_check(k3_check *out, const char *dir, const char *index_file, const
     }
     k3_index_close(ix);
     if (status) {
-        problems_free(&p);
+        k3_problems_free(&p);
         return status;
     }
     /* A shard that cannot be read is found by the headers and again by the index. */

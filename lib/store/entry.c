@@ -50,7 +50,7 @@ static void ignored_entry(const k3_index *ix, uint64_t i, k3_entry *e)
 {
     const struct image_ignored *g = &ix->ignored[i];
     e->name = ix->names + g->name;
-    e->dtype = dtype_table[g->dtype].name;
+    e->dtype = k3_dtype_table[g->dtype].name;
     e->rank = g->rank;
     e->shape = ix->shapes + g->shape;
     e->at = (k3_extent){place_shard(g->place), place_offset(g->place), g->bytes};

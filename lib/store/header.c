@@ -30,7 +30,7 @@ struct entry {
 };
 
 /* A problem of the format: parsing of this shard ends with it. */
-#define bad(s, tensor, at, ...) (problem((s)->p, (s)->file, tensor, (int64_t)(at), __VA_ARGS__), -1)
+#define bad(s, tensor, at, ...) (k3_problem((s)->p, (s)->file, tensor, (int64_t)(at), __VA_ARGS__), -1)
 
 static int no_memory(k3_err *err, const char *file)
 {
@@ -209,7 +209,7 @@ static int read_fields(struct scan *s, struct entry *e, json_t *o, k3_err *err)
     json_t *dtype = json_object_get(o, "dtype"), *shape = json_object_get(o, "shape"), *at = json_object_get(o, "data_offsets");
     if (!json_is_string(dtype))
         return bad(s, e->name, e->at, "dtype is %s", dtype ? "not a string" : "missing");
-    if ((e->dtype = dtype_find(json_string_value(dtype))) < 0)
+    if ((e->dtype = k3_dtype_find(json_string_value(dtype))) < 0)
         return bad(s, e->name, e->at, "dtype \"%.40s\" is unknown", json_string_value(dtype));
     int status = read_numbers(s, e, shape, "shape", &e->shape, err);
     if (status)
@@ -229,7 +229,7 @@ static int read_fields(struct scan *s, struct entry *e, json_t *o, k3_err *err)
         return bad(s, e->name, e->at, "%zu fields, but only dtype, shape and data_offsets are known", json_object_size(o));
     if (e->end < e->begin)
         return bad(s, e->name, e->at, "data_offsets end at %" PRIu64 " before they begin at %" PRIu64, e->end, e->begin);
-    bits = dtype_table[e->dtype].bits;
+    bits = k3_dtype_table[e->dtype].bits;
     for (uint64_t i = 0; i < e->rank; i++)
         if (!k3_mul_u64(bits, e->shape[i], &bits))
             return bad(s, e->name, e->at, "the product of its shape overflows");
@@ -253,7 +253,7 @@ static const char *show_shape(char *buf, size_t cap, const uint64_t *shape, uint
 }
 
 /* A tensor that the model cannot use; the format is fine, so parsing goes on while there is room. */
-#define unfit(s, e, ...) (problem((s)->p, (s)->file, (e)->name, (int64_t)(e)->at, __VA_ARGS__) ? -1 : 1)
+#define unfit(s, e, ...) (k3_problem((s)->p, (s)->file, (e)->name, (int64_t)(e)->at, __VA_ARGS__) ? -1 : 1)
 
 /* Compares with the schema and sets the record's name; 1 if the tensor is to be left out. */
 static int match(struct scan *s, const struct entry *e, struct record *r)
@@ -276,9 +276,9 @@ static int match(struct scan *s, const struct entry *e, struct record *r)
                      c->is_mla[id.layer] ? "MLA" : "KDA", moe ? "MoE" : "dense");
     const uint64_t want[3] = {t.rank == 1 ? t.cols : t.rows, t.rank == 3 ? 1 : t.cols, t.cols};
     bool padded = id.tensor == K3_T_A_LOG && e->rank == 1 && e->shape[0] > want[0];
-    if (strcmp(dtype_table[e->dtype].name, k3_dtype_name[t.dtype]) || e->rank != (uint64_t)t.rank ||
+    if (strcmp(k3_dtype_table[e->dtype].name, k3_dtype_name[t.dtype]) || e->rank != (uint64_t)t.rank ||
         (!padded && memcmp(e->shape, want, e->rank * sizeof *want)))
-        return unfit(s, e, "is %s %s, the model needs %s %s", dtype_table[e->dtype].name,
+        return unfit(s, e, "is %s %s, the model needs %s %s", k3_dtype_table[e->dtype].name,
                      show_shape(a, sizeof a, e->shape, e->rank), k3_dtype_name[t.dtype],
                      show_shape(b, sizeof b, want, (uint64_t)t.rank));
     r->layer = (int16_t)id.layer;
@@ -379,7 +379,7 @@ static int read_members(struct scan *s, k3_err *err)
     return status;
 }
 
-int header_parse(struct header *h, const struct shard_file *f, const char *name, const k3_config *c, struct problems *p,
+int k3_header_parse(struct header *h, const struct shard_file *f, const char *name, const k3_config *c, struct problems *p,
                  k3_err *err)
 {
     struct scan s = {.file = name, .text = f->text, .at = 8, .end = f->header, .c = c, .h = h, .p = p,
@@ -391,11 +391,11 @@ int header_parse(struct header *h, const struct shard_file *f, const char *name,
     if (status > 0)
         return status;
     if (!status && !p->n)
-        header_cover(h, name, f->header, s.data, p);
+        k3_header_cover(h, name, f->header, s.data, p);
     return 0;
 }
 
-void header_free(struct header *h)
+void k3_header_free(struct header *h)
 {
     for (size_t i = 0; i < h->nignored; i++) {
         free(h->ignored[i].name);

@@ -21,13 +21,13 @@ static k3_fingerprint digest(const void *data, size_t n)
 }
 
 /* With the zeros that fill the last word. */
-uint64_t section_sum(const char *image, const struct section *s)
+uint64_t k3_section_sum(const char *image, const struct section *s)
 {
     return XXH3_64bits(image + s->offset, (s->bytes + 7) / 8 * 8);
 }
 
 /* What changes the computation or the layout; not the stop ids or the position limit. */
-k3_fingerprint config_digest(const k3_config *c)
+k3_fingerprint k3_config_digest(const k3_config *c)
 {
     struct {
         uint64_t n[20];
@@ -43,7 +43,7 @@ k3_fingerprint config_digest(const k3_config *c)
     return digest(&v, sizeof v);
 }
 
-k3_fingerprint index_digest(k3_fingerprint config, const struct image_shard *shards, uint32_t nshards)
+k3_fingerprint k3_index_digest(k3_fingerprint config, const struct image_shard *shards, uint32_t nshards)
 {
     k3_fingerprint f = config;
     for (uint32_t s = 0; s < nshards; s++) {
@@ -59,7 +59,7 @@ char *k3_fingerprint_text(char *buf, k3_fingerprint f)
     return buf;
 }
 
-void part_sizes(const k3_config *c, uint64_t bytes[K3_PARTS])
+void k3_part_sizes(const k3_config *c, uint64_t bytes[K3_PARTS])
 {
     for (int p = 0; p < K3_PARTS; p++) {
         k3_tensor t;
@@ -141,7 +141,7 @@ static bool ignored_fit(const k3_index *ix)
 {
     uint64_t names = ix->head->section[S_NAMES].bytes, shapes = ix->head->section[S_SHAPES].bytes / 8;
     uint64_t dtypes = 0;
-    while (dtype_table[dtypes].name)
+    while (k3_dtype_table[dtypes].name)
         dtypes++;
     if (names && ix->names[names - 1])
         return false;
@@ -166,7 +166,7 @@ static int attach_sections(k3_index *ix, const char *name, k3_err *err)
         if (x->offset != at || x->bytes > end - at || x->bytes % item[s])
             return damaged(err, name, (int64_t)offsetof(struct image_head, section), "the table of sections is odd");
         at += (x->bytes + 7) / 8 * 8;
-        if (at > end || section_sum(ix->image, x) != x->sum)
+        if (at > end || k3_section_sum(ix->image, x) != x->sum)
             return k3_fail_at(err, K3_EDATA, name, NULL, (int64_t)x->offset,
                               "the checksum of the %s table does not match; run k3-index to write it anew", title[s]);
     }
@@ -206,18 +206,18 @@ static int make_lists(k3_index *ix, k3_err *err)
     return 0;
 }
 
-int index_attach(k3_index *ix, const char *name, k3_err *err)
+int k3_index_attach(k3_index *ix, const char *name, k3_err *err)
 {
     const k3_config *c = &ix->config;
     int status = check_head(ix, name, err);
     if (status)
         return status;
     const struct image_head *h = ix->head = (const struct image_head *)ix->image;
-    if (!k3_fingerprint_equal(h->config, config_digest(c)))
+    if (!k3_fingerprint_equal(h->config, k3_config_digest(c)))
         return k3_fail_at(err, K3_EDATA, name, NULL, -1, "stale: config.json has changed; run k3-index");
     if ((status = attach_sections(ix, name, err)))
         return status;
-    part_sizes(c, ix->part_bytes);
+    k3_part_sizes(c, ix->part_bytes);
     if (h->layers != c->layers || h->tensors_per_layer != K3_TENSORS || h->moe_layers != c->moe_layers ||
         h->experts != c->experts || h->section[S_TENSORS].bytes != (c->layers + 1) * K3_TENSORS * sizeof *ix->tensors ||
         h->section[S_EXPERTS].bytes != c->moe_layers * c->experts * 8 || ix->nshards >= PLACE_SHARDS || !tensors_fit(ix) ||
@@ -256,7 +256,7 @@ static int map_file(k3_index *ix, const char *path, k3_err *err)
     return status;
 }
 
-int index_check_shard(const k3_index *ix, uint32_t s, const char *name, k3_err *err)
+int k3_index_check_shard(const k3_index *ix, uint32_t s, const char *name, k3_err *err)
 {
     const struct image_shard *was = &ix->shards[s];
     struct shard_file f;
@@ -272,16 +272,16 @@ int index_check_shard(const k3_index *ix, uint32_t s, const char *name, k3_err *
                           was->size, name);
     if (shard_mtime(&st) == was->mtime)
         return 0;
-    int status = shard_open(&f, ix->paths[s], was->name, err);
+    int status = k3_shard_open(&f, ix->paths[s], was->name, err);
     if (status)
         return status;
     if (!k3_fingerprint_equal(f.digest, was->digest))
         status = k3_fail_at(err, K3_EDATA, was->name, NULL, 0, "its header has changed; %s is stale, run k3-index", name);
-    shard_close(&f);
+    k3_shard_close(&f);
     return status;
 }
 
-int index_load(k3_index **out, const char *dir, const char *path, k3_err *err)
+int k3_index_load(k3_index **out, const char *dir, const char *path, k3_err *err)
 {
     k3_index *ix = calloc(1, sizeof *ix);
     int status = 0;
@@ -293,7 +293,7 @@ int index_load(k3_index **out, const char *dir, const char *path, k3_err *err)
     if (!status)
         status = map_file(ix, path, err);
     if (!status)
-        status = index_attach(ix, path, err);
+        status = k3_index_attach(ix, path, err);
     if (status)
         k3_index_close(ix);
     else
@@ -312,7 +312,7 @@ static int build_in_memory(k3_index **out, const char *dir, k3_err *err)
 
 int k3_index_open(k3_index **out, const char *dir, const char *file, k3_err *err)
 {
-    char *path = file ? strdup(file) : path_join(dir, "k3.index");
+    char *path = file ? strdup(file) : k3_path_join(dir, "k3.index");
     k3_index *ix = NULL;
     int status = 0;
     *out = NULL;
@@ -322,9 +322,9 @@ int k3_index_open(k3_index **out, const char *dir, const char *file, k3_err *err
         free(path);
         return build_in_memory(out, dir, err);
     }
-    status = index_load(&ix, dir, path, err);
+    status = k3_index_load(&ix, dir, path, err);
     for (uint32_t s = 0; !status && s < ix->nshards; s++)
-        status = index_check_shard(ix, s, path, err);
+        status = k3_index_check_shard(ix, s, path, err);
     free(path);
     if (status)
         k3_index_close(ix);

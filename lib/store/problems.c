@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-bool problems_add(struct problems *p, const k3_err *err)
+bool k3_problems_add(struct problems *p, const k3_err *err)
 {
     if (p->n == p->limit) {
         p->more++;
@@ -20,14 +20,14 @@ bool problems_add(struct problems *p, const k3_err *err)
     return p->n == p->limit;
 }
 
-void problems_free(struct problems *p)
+void k3_problems_free(struct problems *p)
 {
     free(p->list);
     p->list = NULL;
     p->n = 0;
 }
 
-bool problem(struct problems *p, const char *file, const char *tensor, int64_t at, const char *fmt, ...)
+bool k3_problem(struct problems *p, const char *file, const char *tensor, int64_t at, const char *fmt, ...)
 {
     char text[1400];
     k3_err e;
@@ -36,5 +36,5 @@ bool problem(struct problems *p, const char *file, const char *tensor, int64_t a
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     k3_fail_at(&e, K3_EDATA, file, tensor, at, "%s", text);
-    return problems_add(p, &e);
+    return k3_problems_add(p, &e);
 }

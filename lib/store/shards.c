@@ -17,7 +17,7 @@ enum { HEADER_MAX = 100000000, SHARDS_MAX = 99999 };
 /* What downloaders put behind a name until the file is whole. */
 static const char *const unfinished[] = {".incomplete", ".part", ".partial", ".tmp", ".aria2", ".crdownload", ".download"};
 
-char *path_join(const char *dir, const char *name)
+char *k3_path_join(const char *dir, const char *name)
 {
     char *path;
     return asprintf(&path, "%s/%s", dir, name) < 0 ? NULL : path;
@@ -121,7 +121,7 @@ static void check_numbers(const char *dir, const struct seen *s, size_t n, struc
     int digits = (int)strcspn(s[0].name + 6, "-"), of = (int)strcspn(s[0].name + 6 + digits + 4, ".");
     for (size_t k = 0; k < n; k++) {
         const char *wrong = odd_number(&s[k], k ? &s[k - 1] : NULL, total);
-        if (wrong && problem(p, s[k].name, NULL, -1, "%s %s; two checkpoints in %s?", wrong, s[k ? k - 1 : 0].name, dir))
+        if (wrong && k3_problem(p, s[k].name, NULL, -1, "%s %s; two checkpoints in %s?", wrong, s[k ? k - 1 : 0].name, dir))
             return;
     }
     for (uint64_t i = 1; i <= total; i++) {
@@ -134,11 +134,11 @@ static void check_numbers(const char *dir, const struct seen *s, size_t n, struc
                                     len ? ", " : "", digits, i, of, total);
     }
     if (missing)
-        problem(p, dir, NULL, -1, "%" PRIu64 " of %" PRIu64 " shards are missing: %s%s", missing, total, first,
+        k3_problem(p, dir, NULL, -1, "%" PRIu64 " of %" PRIu64 " shards are missing: %s%s", missing, total, first,
                 missing > 4 ? ", ..." : "");
 }
 
-int shards_find(const char *dir, struct shard_list *list, struct problems *p, k3_err *err)
+int k3_shards_find(const char *dir, struct shard_list *list, struct problems *p, k3_err *err)
 {
     struct seen *seen;
     size_t n, whole = 0;
@@ -149,12 +149,12 @@ int shards_find(const char *dir, struct shard_list *list, struct problems *p, k3
     while (whole < n && !seen[whole].suffix)
         whole++;
     for (size_t k = whole; k < n; k++)
-        problem(p, dir, NULL, -1, "%s%s is an unfinished download; finish or remove it", seen[k].name, seen[k].suffix);
+        k3_problem(p, dir, NULL, -1, "%s%s is an unfinished download; finish or remove it", seen[k].name, seen[k].suffix);
     if (!n)
-        problem(p, dir, NULL, -1, "no model-NNNNN-of-NNNNNN.safetensors and no model.safetensors here");
+        k3_problem(p, dir, NULL, -1, "no model-NNNNN-of-NNNNNN.safetensors and no model.safetensors here");
     size_t single = whole && seen[0].single;
     if (single && whole > 1)
-        problem(p, dir, NULL, -1, "both %s and %s are here; two checkpoints?", seen[0].name, seen[1].name);
+        k3_problem(p, dir, NULL, -1, "both %s and %s are here; two checkpoints?", seen[0].name, seen[1].name);
     if (whole > SHARDS_MAX)
         status = k3_fail_at(err, K3_EDATA, dir, NULL, -1, "%zu shards, at most %d are supported", whole, SHARDS_MAX);
     else if (whole > single)
@@ -167,7 +167,7 @@ int shards_find(const char *dir, struct shard_list *list, struct problems *p, k3
     return status;
 }
 
-void shards_free(struct shard_list *list)
+void k3_shards_free(struct shard_list *list)
 {
     free(list->name);
     *list = (struct shard_list){0};
@@ -221,7 +221,7 @@ static int read_header(struct shard_file *f, const char *name, k3_err *err)
     return 0;
 }
 
-int shard_open(struct shard_file *f, const char *path, const char *name, k3_err *err)
+int k3_shard_open(struct shard_file *f, const char *path, const char *name, k3_err *err)
 {
     int status = 0;
     *f = (struct shard_file){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)}; /* no wait for a pipe */
@@ -234,11 +234,11 @@ int shard_open(struct shard_file *f, const char *path, const char *name, k3_err 
     else
         status = read_header(f, name, err);
     if (status)
-        shard_close(f);
+        k3_shard_close(f);
     return status;
 }
 
-void shard_close(struct shard_file *f)
+void k3_shard_close(struct shard_file *f)
 {
     if (f->fd >= 0)
         close(f->fd);

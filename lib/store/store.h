@@ -51,7 +51,7 @@ struct image_tensor {
 struct image_ignored {
     uint64_t name, shape; /* byte in S_NAMES, number in S_SHAPES */
     uint64_t rank, place, bytes;
-    uint64_t dtype; /* index into dtype_table */
+    uint64_t dtype; /* index into k3_dtype_table */
 };
 
 static inline uint64_t place_of(uint32_t shard, uint64_t offset)
@@ -90,11 +90,11 @@ struct k3_index {
 };
 
 /* Points ix at its image after checking all of it; `name` for messages. */
-int index_attach(k3_index *ix, const char *name, k3_err *err);
-uint64_t section_sum(const char *image, const struct section *s);
-k3_fingerprint config_digest(const k3_config *c);
+int k3_index_attach(k3_index *ix, const char *name, k3_err *err);
+uint64_t k3_section_sum(const char *image, const struct section *s);
+k3_fingerprint k3_config_digest(const k3_config *c);
 /* Over the config and the shards' sizes and header digests. */
-k3_fingerprint index_digest(k3_fingerprint config, const struct image_shard *shards, uint32_t nshards);
+k3_fingerprint k3_index_digest(k3_fingerprint config, const struct image_shard *shards, uint32_t nshards);
 
 /* ---- problems ---------------------------------------------------------------------- */
 
@@ -106,17 +106,17 @@ struct problems {
 };
 
 /* Adds *err; true if the work should stop because the list is full. */
-bool problems_add(struct problems *p, const k3_err *err);
+bool k3_problems_add(struct problems *p, const k3_err *err);
 /* The same, K3_EDATA made up as by k3_fail_at. */
-bool problem(struct problems *p, const char *file, const char *tensor, int64_t at, const char *fmt, ...) K3_PRINTF(5, 6);
-void problems_free(struct problems *p);
+bool k3_problem(struct problems *p, const char *file, const char *tensor, int64_t at, const char *fmt, ...) K3_PRINTF(5, 6);
+void k3_problems_free(struct problems *p);
 
 /* A build that goes on after problems; *ix is NULL if there are any. */
-int index_build_all(k3_index **ix, const char *dir, int threads, struct problems *p, k3_err *err);
+int k3_index_build_all(k3_index **ix, const char *dir, int threads, struct problems *p, k3_err *err);
 /* Maps and checks an index file without looking at the shards. */
-int index_load(k3_index **ix, const char *dir, const char *path, k3_err *err);
+int k3_index_load(k3_index **ix, const char *dir, const char *path, k3_err *err);
 /* K3_EDATA unless the shard is the one that was indexed: by size and mtime, else by its header. */
-int index_check_shard(const k3_index *ix, uint32_t s, const char *name, k3_err *err);
+int k3_index_check_shard(const k3_index *ix, uint32_t s, const char *name, k3_err *err);
 
 /* ---- dtypes ---------------------------------------------------------------------------- */
 
@@ -124,16 +124,16 @@ struct dtype {
     const char *name;
     uint8_t bits;
 };
-extern const struct dtype dtype_table[];
-/* Index into dtype_table or -1. */
-int dtype_find(const char *name);
+extern const struct dtype k3_dtype_table[];
+/* Index into k3_dtype_table or -1. */
+int k3_dtype_find(const char *name);
 
 /* ---- small things ------------------------------------------------------------------------ */
 
 /* "DIR/NAME", malloc'ed; NULL when out of memory. */
-char *path_join(const char *dir, const char *name);
+char *k3_path_join(const char *dir, const char *name);
 /* Bytes of each part of an expert. */
-void part_sizes(const k3_config *c, uint64_t bytes[K3_PARTS]);
+void k3_part_sizes(const k3_config *c, uint64_t bytes[K3_PARTS]);
 
 /* ---- shards ------------------------------------------------------------------------------ */
 
@@ -145,8 +145,8 @@ struct shard_list {
 /* The shards of a folder: model.safetensors, or model-NNNNN-of-NNNNNN.safetensors all
  * with one N. Missing ones, two sets and unfinished downloads are problems; what
  * is there is listed all the same. */
-int shards_find(const char *dir, struct shard_list *list, struct problems *p, k3_err *err);
-void shards_free(struct shard_list *list);
+int k3_shards_find(const char *dir, struct shard_list *list, struct problems *p, k3_err *err);
+void k3_shards_free(struct shard_list *list);
 
 /* An open shard whose first bytes look like a safetensors file. */
 struct shard_file {
@@ -158,8 +158,8 @@ struct shard_file {
 };
 
 /* Opens, checks the length field and reads the header. `name` is for messages. */
-int shard_open(struct shard_file *f, const char *path, const char *name, k3_err *err);
-void shard_close(struct shard_file *f);
+int k3_shard_open(struct shard_file *f, const char *path, const char *name, k3_err *err);
+void k3_shard_close(struct shard_file *f);
 static inline int64_t shard_mtime(const struct stat *st)
 {
     return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
@@ -192,12 +192,12 @@ struct header {
 
 /* Parses and checks the header of one shard against the format and the model's
  * tensor list. Problems go to `p`; the return value is K3_ESYS for lack of memory only. */
-int header_parse(struct header *h, const struct shard_file *f, const char *name, const k3_config *c,
+int k3_header_parse(struct header *h, const struct shard_file *f, const char *name, const k3_config *c,
                  struct problems *p, k3_err *err);
 /* Sorts the records by offset; they must cover `data` bytes behind `header` bytes. */
-void header_cover(struct header *h, const char *file, uint64_t header, uint64_t data, struct problems *p);
-void header_free(struct header *h);
+void k3_header_cover(struct header *h, const char *file, uint64_t header, uint64_t data, struct problems *p);
+void k3_header_free(struct header *h);
 /* The record's full name; buf holds K3_NAME_MAX. */
-const char *record_name(const struct header *h, const struct record *r, char *buf);
+const char *k3_record_name(const struct header *h, const struct record *r, char *buf);
 
 #endif

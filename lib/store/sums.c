@@ -81,7 +81,7 @@ static int lay_out(struct layout *l, const k3_config *c, k3_err *err)
 
 static char *sums_path(const char *dir, const char *path)
 {
-    return path ? strdup(path) : path_join(dir, "k3.sums");
+    return path ? strdup(path) : k3_path_join(dir, "k3.sums");
 }
 
 /* ---- reading -------------------------------------------------------------------------- */

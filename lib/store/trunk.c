@@ -10,12 +10,12 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-uint64_t trunk_head_sum(const union trunk_head_block *b)
+uint64_t k3_trunk_head_sum(const union trunk_head_block *b)
 {
     return XXH3_64bits(b, sizeof *b - 8);
 }
 
-uint64_t trunk_order_digest(const k3_order *o)
+uint64_t k3_trunk_order_digest(const k3_order *o)
 {
     XXH3_state_t *x = XXH3_createState();
     char name[K3_NAME_MAX];
@@ -44,13 +44,13 @@ static uint64_t table_room(uint64_t tiles)
     return (end + TRUNK_DATA - 1) / TRUNK_DATA * TRUNK_DATA - TRUNK_BLOCK;
 }
 
-int trunk_lay_out(const k3_index *ix, const k3_order *o, uint64_t tile_bytes, struct trunk_head *head,
+int k3_trunk_lay_out(const k3_index *ix, const k3_order *o, uint64_t tile_bytes, struct trunk_head *head,
                   struct trunk_entry **table, k3_err *err)
 {
     const k3_config *c = k3_index_config(ix);
     uint64_t table_bytes = table_room(o->ntiles);
     struct trunk_entry *e = calloc(1, table_bytes);
-    uint64_t digest = trunk_order_digest(o), at = TRUNK_BLOCK + table_bytes;
+    uint64_t digest = k3_trunk_order_digest(o), at = TRUNK_BLOCK + table_bytes;
     if (!e || !digest) {
         free(e);
         return k3_fail(err, K3_ESYS, "out of memory for a table of %" PRIu32 " tiles", o->ntiles);
@@ -115,7 +115,7 @@ static int read_head(k3_trunk *t, uint64_t size, k3_err *err)
         return k3_fail_at(err, K3_EDATA, t->path, NULL, 8,
                           "trunk format %" PRIu32 ", this program reads %d; pack it again with k3-pack", b.head.version,
                           TRUNK_VERSION);
-    if (b.word[TRUNK_BLOCK / 8 - 1] != trunk_head_sum(&b))
+    if (b.word[TRUNK_BLOCK / 8 - 1] != k3_trunk_head_sum(&b))
         return damaged(t, 0, "the header's checksum does not match", err);
     t->head = b.head;
     /* From here on the fields are what the packer wrote; the sizes that follow are not trusted further than the file's. */
@@ -158,7 +158,7 @@ static int read_table(k3_trunk *t, k3_err *err)
         return damaged(t, h->table_offset, "the checksum of the table of tiles does not match", err);
     memset(&b, 0, sizeof b);
     b.head = *h;
-    want.head_sum = trunk_head_sum(&b);
+    want.head_sum = k3_trunk_head_sum(&b);
     status = k3_pread_full(t->fd, t->path, &end, sizeof end, h->file_bytes - sizeof end, err);
     if (status)
         return status;
@@ -183,7 +183,7 @@ static int check_model(const k3_trunk *t, const k3_index *ix, k3_err *err)
     int status = k3_order_new(&o, c, 0, c->layers, true, t->head.tile_bytes, err);
     if (status)
         return status;
-    bool same = o->ntiles == t->head.tiles && trunk_order_digest(o) == t->head.order;
+    bool same = o->ntiles == t->head.tiles && k3_trunk_order_digest(o) == t->head.order;
     for (uint32_t i = 0; same && i < o->ntiles; i++)
         same = o->tiles[i].bytes == t->table[i].bytes;
     k3_order_free(o);

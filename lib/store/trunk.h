@@ -73,12 +73,12 @@ static inline bool trunk_is_zero(const uint8_t *p, uint64_t n)
     return !n || (!p[0] && !memcmp(p, p + 1, n - 1));
 }
 
-uint64_t trunk_head_sum(const union trunk_head_block *b);
+uint64_t k3_trunk_head_sum(const union trunk_head_block *b);
 /* XXH3-64 over the pieces; 0 when out of memory. */
-uint64_t trunk_order_digest(const k3_order *o);
+uint64_t k3_trunk_order_digest(const k3_order *o);
 /* Head and table without sums for a file that is to hold the tiles of `o`; *table
  * is malloc'ed, table_bytes long. */
-int trunk_lay_out(const k3_index *ix, const k3_order *o, uint64_t tile_bytes, struct trunk_head *head,
+int k3_trunk_lay_out(const k3_index *ix, const k3_order *o, uint64_t tile_bytes, struct trunk_head *head,
                   struct trunk_entry **table, k3_err *err);
 
 struct k3_trunk {
@@ -98,26 +98,26 @@ struct shards {
     pthread_mutex_t lock;
 };
 
-int shards_open(struct shards *s, const k3_index *ix, bool plain, k3_err *err);
-void shards_close(struct shards *s);
+int k3_shards_open(struct shards *s, const k3_index *ix, bool plain, k3_err *err);
+void k3_shards_close(struct shards *s);
 /* XXH3-64 over every shard's size and mtime as they are now. */
-int shards_state(const k3_index *ix, uint64_t *state, k3_err *err);
+int k3_shards_state(const k3_index *ix, uint64_t *state, k3_err *err);
 
 /* One thread's buffers. */
 struct tile_buf {
     uint8_t *tile, *bounce;
     uint64_t tile_room, bounce_room;
 };
-int tile_buf_new(struct tile_buf *b, const k3_index *ix, const k3_order *o, k3_err *err);
-void tile_buf_free(struct tile_buf *b);
+int k3_tile_buf_new(struct tile_buf *b, const k3_index *ix, const k3_order *o, k3_err *err);
+void k3_tile_buf_free(struct tile_buf *b);
 
 /* Reads a tile, piece by piece, to the start of b->tile, with zeros up to a whole
  * block after it; checks A_log tails. *read counts bytes from storage, 0 if all of it is holes. */
-int shards_read_tile(struct shards *s, const k3_order *o, uint32_t tile, struct tile_buf *b, uint64_t *read, k3_err *err);
+int k3_shards_read_tile(struct shards *s, const k3_order *o, uint32_t tile, struct tile_buf *b, uint64_t *read, k3_err *err);
 /* The tile against k3.sums, if there is one. */
-int shards_check_tile(struct shards *s, const k3_order *o, uint32_t tile, const uint8_t *data, k3_err *err);
+int k3_shards_check_tile(struct shards *s, const k3_order *o, uint32_t tile, const uint8_t *data, k3_err *err);
 /* At most how many bytes of the tile are not holes in the packed file. */
-int shards_tile_space(struct shards *s, const k3_order *o, uint32_t tile, uint64_t *bytes, k3_err *err);
+int k3_shards_tile_space(struct shards *s, const k3_order *o, uint32_t tile, uint64_t *bytes, k3_err *err);
 
 /* ---- PATH.part ---------------------------------------------------------------------------- */
 
@@ -135,17 +135,17 @@ struct part {
 
 /* Opens or begins PATH.part for the file described by head and table (which it
  * takes over). Locks it: K3_ESYS if another process has it. `plain`: no direct writes. */
-int part_open(struct part *p, const char *path, const struct trunk_head *head, struct trunk_entry *table, bool plain,
+int k3_part_open(struct part *p, const char *path, const struct trunk_head *head, struct trunk_entry *table, bool plain,
               k3_err *err);
 /* Writes what is not zero of a tile; *written counts bytes. The data is block
  * aligned, followed by zeros up to a whole block. */
-int part_write(struct part *p, uint32_t tile, const uint8_t *data, uint64_t *written, k3_err *err);
+int k3_part_write(struct part *p, uint32_t tile, const uint8_t *data, uint64_t *written, k3_err *err);
 /* Puts a written tile on record. */
-int part_record(struct part *p, uint32_t tile, uint64_t sum, k3_err *err);
+int k3_part_record(struct part *p, uint32_t tile, uint64_t sum, k3_err *err);
 /* Table, end mark, head; on disk and in place. */
-int part_finish(struct part *p, k3_err *err);
+int k3_part_finish(struct part *p, k3_err *err);
 /* Closes; removes the part file if `keep` is false. NULL members are fine. */
-void part_close(struct part *p, bool keep);
+void k3_part_close(struct part *p, bool keep);
 
 /* ---- crew ------------------------------------------------------------------------------------ */
 
@@ -166,8 +166,8 @@ struct crew {
 };
 
 /* Runs the crew over n tiles of `bytes` in all; stops at the first failure or a signal. */
-int crew_run(struct crew *c, uint32_t n, uint64_t bytes, k3_err *err);
+int k3_crew_run(struct crew *c, uint32_t n, uint64_t bytes, k3_err *err);
 /* The number of threads it will use. */
-int crew_size(const k3_pack_opts *o, uint32_t n);
+int k3_crew_size(const k3_pack_opts *o, uint32_t n);
 
 #endif

@@ -77,14 +77,14 @@ int k3_trunk_check(const k3_trunk *t, const k3_pack_opts *o, k3_pack_state *done
     struct checker k = {.t = t};
     struct crew crew = {.o = o, .tile = check_tile, .arg = &k};
     uint64_t bytes = 0;
-    int workers = crew_size(o, k3_trunk_tiles(t));
+    int workers = k3_crew_size(o, k3_trunk_tiles(t));
     *damaged = NULL;
     *n = 0;
     for (uint64_t i = 0; i < t->head.tiles; i++)
         bytes += t->table[i].bytes;
     int status = open_all(&k, o, workers, err);
     if (!status)
-        status = crew_run(&crew, k3_trunk_tiles(t), bytes, err);
+        status = k3_crew_run(&crew, k3_trunk_tiles(t), bytes, err);
     if (!status)
         status = verdict(&k, damaged, n, err);
     *done = crew.now;

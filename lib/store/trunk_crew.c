@@ -12,7 +12,7 @@ struct hand {
     pthread_t thread;
 };
 
-int crew_size(const k3_pack_opts *o, uint32_t n)
+int k3_crew_size(const k3_pack_opts *o, uint32_t n)
 {
     return (uint32_t)o->depth < n ? o->depth : n ? (int)n : 1;
 }
@@ -89,9 +89,9 @@ static int start(struct crew *c, struct hand *hands, int n, int *status, k3_err 
     return started;
 }
 
-int crew_run(struct crew *c, uint32_t n, uint64_t bytes, k3_err *err)
+int k3_crew_run(struct crew *c, uint32_t n, uint64_t bytes, k3_err *err)
 {
-    int size = crew_size(c->o, n);
+    int size = k3_crew_size(c->o, n);
     struct hand *hands = calloc((size_t)size, sizeof *hands);
     pthread_condattr_t monotonic;
     if (!hands)

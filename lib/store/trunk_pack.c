@@ -47,14 +47,14 @@ static int pack_tile(struct crew *c, void *arg, int worker, uint32_t tile, k3_pa
     }
     if (status || good)
         return status;
-    if ((status = shards_read_tile(&p->shards, p->order, tile, &p->buf[worker], &did->read, err)))
+    if ((status = k3_shards_read_tile(&p->shards, p->order, tile, &p->buf[worker], &did->read, err)))
         return status;
     sem_wait(&c->compute);
-    status = shards_check_tile(&p->shards, p->order, tile, data, err);
+    status = k3_shards_check_tile(&p->shards, p->order, tile, data, err);
     uint64_t sum = XXH3_64bits(data, bytes);
     sem_post(&c->compute);
-    if (status || (status = part_write(&p->part, tile, data, &did->written, err)) ||
-        (status = part_record(&p->part, tile, sum, err)))
+    if (status || (status = k3_part_write(&p->part, tile, data, &did->written, err)) ||
+        (status = k3_part_record(&p->part, tile, sum, err)))
         return status;
     did->bytes_done = bytes;
     did->holes = bytes - did->written;
@@ -72,7 +72,7 @@ static int check_space(struct packer *p, k3_err *err)
     char a[24], b[24];
     for (uint32_t i = 0; i < p->order->ntiles; i++) {
         uint64_t bytes = 0;
-        int status = p->part.table[i].stored != STORED_NOT ? 0 : shards_tile_space(&p->shards, p->order, i, &bytes, err);
+        int status = p->part.table[i].stored != STORED_NOT ? 0 : k3_shards_tile_space(&p->shards, p->order, i, &bytes, err);
         if (status)
             return status;
         need += bytes;
@@ -91,22 +91,22 @@ static int open_all(struct packer *p, const char *path, const k3_pack_opts *o, u
     const k3_config *c = k3_index_config(p->ix);
     struct trunk_head head;
     struct trunk_entry *table;
-    int status = shards_state(p->ix, state, err);
+    int status = k3_shards_state(p->ix, state, err);
     if (status || (status = k3_order_new(&p->order, c, 0, c->layers, true, o->tile_bytes, err)) ||
-        (status = shards_open(&p->shards, p->ix, o->plain, err)) ||
+        (status = k3_shards_open(&p->shards, p->ix, o->plain, err)) ||
         (status = k3_sums_open(&p->shards.sums, p->ix, o->sums, err)) ||
-        (status = trunk_lay_out(p->ix, p->order, o->tile_bytes, &head, &table, err)))
+        (status = k3_trunk_lay_out(p->ix, p->order, o->tile_bytes, &head, &table, err)))
         return status;
     head.state = *state;
-    if ((status = part_open(&p->part, path, &head, table, o->plain, err)))
+    if ((status = k3_part_open(&p->part, path, &head, table, o->plain, err)))
         return status;
     if (p->part.resumed && (status = k3_direct_open(&p->again, p->part.path, o->plain, NULL, err)))
         return status;
-    int workers = crew_size(o, p->order->ntiles);
+    int workers = k3_crew_size(o, p->order->ntiles);
     if (!(p->buf = calloc((size_t)workers, sizeof *p->buf)))
         return k3_fail(err, K3_ESYS, "out of memory for %d workers", workers);
     for (; p->nbuf < workers; p->nbuf++)
-        if ((status = tile_buf_new(&p->buf[p->nbuf], p->ix, p->order, err)))
+        if ((status = k3_tile_buf_new(&p->buf[p->nbuf], p->ix, p->order, err)))
             return status;
     return check_space(p, err);
 }
@@ -114,12 +114,12 @@ static int open_all(struct packer *p, const char *path, const k3_pack_opts *o, u
 static void close_all(struct packer *p, bool keep)
 {
     for (int i = 0; i < p->nbuf; i++)
-        tile_buf_free(&p->buf[i]);
+        k3_tile_buf_free(&p->buf[i]);
     free(p->buf);
     k3_direct_close(&p->again);
-    part_close(&p->part, keep);
+    k3_part_close(&p->part, keep);
     if (p->shards.ix)
-        shards_close(&p->shards);
+        k3_shards_close(&p->shards);
     k3_order_free(p->order);
 }
 
@@ -129,7 +129,7 @@ static void close_all(struct packer *p, bool keep)
 static int check_unchanged(const struct packer *p, uint64_t before, k3_err *err)
 {
     uint64_t now;
-    int status = shards_state(p->ix, &now, err);
+    int status = k3_shards_state(p->ix, &now, err);
     if (!status && now != before)
         status = k3_fail(err, K3_EDATA, "%s: a shard changed while it was packed; pack again when the shards are at rest",
                          k3_index_dir(p->ix));
@@ -162,9 +162,9 @@ int k3_trunk_pack(const k3_index *ix, const char *path, const k3_pack_opts *o, k
     if (!status && p.part.resumed)
         k3_note("%s: going on with what an earlier run packed", p.part.path);
     if (!status)
-        status = crew_run(&crew, p.order->ntiles, bytes, err);
+        status = k3_crew_run(&crew, p.order->ntiles, bytes, err);
     if (!status && !(status = check_unchanged(&p, state, err)))
-        status = part_finish(&p.part, err);
+        status = k3_part_finish(&p.part, err);
     *done = crew.now;
     /* A part that was there before stays whatever happens; one of our own only if it is of use. */
     bool keep = !status || say_kept(&p, err) || !p.part.fresh;

@@ -66,7 +66,7 @@ static const char *why_not(const union trunk_head_block *got, const struct trunk
 {
     struct trunk_head a = got->head;
     bool part = !memcmp(a.magic, TRUNK_PART_MAGIC, 8), whole = !memcmp(a.magic, TRUNK_MAGIC, 8);
-    if ((!part && !whole) || got->word[TRUNK_BLOCK / 8 - 1] != trunk_head_sum(got))
+    if ((!part && !whole) || got->word[TRUNK_BLOCK / 8 - 1] != k3_trunk_head_sum(got))
         return "is damaged";
     if (a.version != want->version || !k3_fingerprint_equal(a.source, want->source))
         return "is of another checkpoint";
@@ -106,7 +106,7 @@ static int write_all(const struct part *p, const void *data, uint64_t bytes, uin
 
 static int write_head(struct part *p, k3_err *err)
 {
-    p->block.word[TRUNK_BLOCK / 8 - 1] = trunk_head_sum(&p->block);
+    p->block.word[TRUNK_BLOCK / 8 - 1] = k3_trunk_head_sum(&p->block);
     return write_all(p, &p->block, sizeof p->block, 0, err);
 }
 
@@ -152,7 +152,7 @@ static int take_up(struct part *p, k3_err *err)
     return status ? status : whole_length(p, err);
 }
 
-int part_open(struct part *p, const char *path, const struct trunk_head *head, struct trunk_entry *table, bool plain,
+int k3_part_open(struct part *p, const char *path, const struct trunk_head *head, struct trunk_entry *table, bool plain,
               k3_err *err)
 {
     union trunk_head_block old;
@@ -194,7 +194,7 @@ static bool punch(const struct part *p, const struct trunk_entry *e)
     return !fallocate(p->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)e->offset, (off_t)trunk_padded(e->bytes));
 }
 
-int part_write(struct part *p, uint32_t tile, const uint8_t *data, uint64_t *written, k3_err *err)
+int k3_part_write(struct part *p, uint32_t tile, const uint8_t *data, uint64_t *written, k3_err *err)
 {
     const struct trunk_entry *e = &p->table[tile];
     bool holes = p->fresh || punch(p, e);
@@ -215,7 +215,7 @@ int part_write(struct part *p, uint32_t tile, const uint8_t *data, uint64_t *wri
     return 0;
 }
 
-int part_record(struct part *p, uint32_t tile, uint64_t sum, k3_err *err)
+int k3_part_record(struct part *p, uint32_t tile, uint64_t sum, k3_err *err)
 {
     struct trunk_entry e = p->table[tile];
     e.sum = sum;
@@ -228,7 +228,7 @@ int part_record(struct part *p, uint32_t tile, uint64_t sum, k3_err *err)
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
-int part_finish(struct part *p, k3_err *err)
+int k3_part_finish(struct part *p, k3_err *err)
 {
     struct trunk_head *h = &p->block.head;
     memcpy(h->magic, TRUNK_MAGIC, 8);
@@ -236,7 +236,7 @@ int part_finish(struct part *p, k3_err *err)
     int status = write_all(p, p->table, h->table_bytes, h->table_offset, err);
     if (status)
         return status;
-    struct trunk_end end = {.magic = TRUNK_END, .file_bytes = h->file_bytes, .head_sum = trunk_head_sum(&p->block)};
+    struct trunk_end end = {.magic = TRUNK_END, .file_bytes = h->file_bytes, .head_sum = k3_trunk_head_sum(&p->block)};
     if ((status = write_all(p, &end, sizeof end, h->file_bytes - sizeof end, err)) || (status = write_head(p, err)))
         return status;
     if (fsync(p->fd))
@@ -244,7 +244,7 @@ int part_finish(struct part *p, k3_err *err)
     return k3_put_in_place(p->path, p->target, err);
 }
 
-void part_close(struct part *p, bool keep)
+void k3_part_close(struct part *p, bool keep)
 {
     if (p->direct_fd >= 0 && p->direct_fd != p->fd)
         close(p->direct_fd);

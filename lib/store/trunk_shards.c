@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-int shards_open(struct shards *s, const k3_index *ix, bool plain, k3_err *err)
+int k3_shards_open(struct shards *s, const k3_index *ix, bool plain, k3_err *err)
 {
     *s = (struct shards){.ix = ix, .plain = plain, .file = calloc(k3_index_shards(ix), sizeof *s->file)};
     pthread_mutex_init(&s->lock, NULL);
@@ -19,7 +19,7 @@ int shards_open(struct shards *s, const k3_index *ix, bool plain, k3_err *err)
     return 0;
 }
 
-void shards_close(struct shards *s)
+void k3_shards_close(struct shards *s)
 {
     for (uint32_t i = 0; s->file && i < k3_index_shards(s->ix); i++)
         k3_direct_close(&s->file[i]);
@@ -28,7 +28,7 @@ void shards_close(struct shards *s)
     pthread_mutex_destroy(&s->lock);
 }
 
-int shards_state(const k3_index *ix, uint64_t *state, k3_err *err)
+int k3_shards_state(const k3_index *ix, uint64_t *state, k3_err *err)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < k3_index_shards(ix); i++) {
@@ -108,7 +108,7 @@ static bool is_hole(const k3_direct *d, k3_extent at)
     return errno == ENXIO && !fstat(d->plain_fd, &st) && at.offset + at.bytes <= (uint64_t)st.st_size;
 }
 
-int shards_tile_space(struct shards *s, const k3_order *o, uint32_t tile, uint64_t *bytes, k3_err *err)
+int k3_shards_tile_space(struct shards *s, const k3_order *o, uint32_t tile, uint64_t *bytes, k3_err *err)
 {
     const k3_tile *t = &o->tiles[tile];
     uint64_t space = 0, all = trunk_padded(t->bytes);
@@ -127,7 +127,7 @@ int shards_tile_space(struct shards *s, const k3_order *o, uint32_t tile, uint64
 
 /* ---- reading --------------------------------------------------------------------------- */
 
-int tile_buf_new(struct tile_buf *b, const k3_index *ix, const k3_order *o, k3_err *err)
+int k3_tile_buf_new(struct tile_buf *b, const k3_index *ix, const k3_order *o, k3_err *err)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; i < o->ntiles; i++)
@@ -141,13 +141,13 @@ int tile_buf_new(struct tile_buf *b, const k3_index *ix, const k3_order *o, k3_e
     b->tile = k3_big_alloc(b->tile_room, true);
     b->bounce = k3_big_alloc(b->bounce_room, false);
     if (!b->tile || !b->bounce) {
-        tile_buf_free(b);
+        k3_tile_buf_free(b);
         return k3_fail(err, K3_ESYS, "out of memory for a tile of %" PRIu32 " bytes", o->largest);
     }
     return 0;
 }
 
-void tile_buf_free(struct tile_buf *b)
+void k3_tile_buf_free(struct tile_buf *b)
 {
     k3_big_free(b->tile, b->tile_room);
     k3_big_free(b->bounce, b->bounce_room);
@@ -176,7 +176,7 @@ static int read_piece(struct shards *s, const k3_piece *p, uint8_t *buf, const v
     return status;
 }
 
-int shards_read_tile(struct shards *s, const k3_order *o, uint32_t tile, struct tile_buf *b, uint64_t *read, k3_err *err)
+int k3_shards_read_tile(struct shards *s, const k3_order *o, uint32_t tile, struct tile_buf *b, uint64_t *read, k3_err *err)
 {
     const k3_tile *t = &o->tiles[tile];
     const k3_piece *p = &o->pieces[t->first];
@@ -201,7 +201,7 @@ int shards_read_tile(struct shards *s, const k3_order *o, uint32_t tile, struct 
     return 0;
 }
 
-int shards_check_tile(struct shards *s, const k3_order *o, uint32_t tile, const uint8_t *data, k3_err *err)
+int k3_shards_check_tile(struct shards *s, const k3_order *o, uint32_t tile, const uint8_t *data, k3_err *err)
 {
     const k3_tile *t = &o->tiles[tile];
     int status = 0;

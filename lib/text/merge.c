@@ -140,7 +140,7 @@ static void look(k3_merger *m, const uint8_t *s, size_t n, uint32_t i, size_t *p
 
 /* Room for a piece of n bytes. The heap holds at most n - 1 pairs to begin
  * with, and every join takes one out and puts in at most two. */
-static bool grow(k3_merger *m, size_t n)
+static bool k3_grow(k3_merger *m, size_t n)
 {
     if (n <= m->cap)
         return true;
@@ -161,7 +161,7 @@ static bool grow(k3_merger *m, size_t n)
 static size_t merge_long(k3_merger *m, const uint8_t *s, size_t n, uint32_t *out)
 {
     size_t pending = 0, parts = 0;
-    if (n >= UINT32_MAX || !grow(m, n))
+    if (n >= UINT32_MAX || !k3_grow(m, n))
         return 0;
     struct node *const node = m->node;
     for (uint32_t i = 0; i < n; i++) {

@@ -46,8 +46,8 @@ static inline uint64_t get64(const uint8_t *p)
 /* ---- headers ------------------------------------------------------------------- */
 
 /* The file header; `seal` is its checksum, which seeds those of frames, index and end. */
-void header_encode(const k3_trace_header *h, uint8_t out[HEADER_BYTES], uint64_t *seal);
-int header_decode(const char *file, const uint8_t in[HEADER_BYTES], k3_trace_header *h, uint64_t *seal, k3_err *err);
+void k3_header_encode(const k3_trace_header *h, uint8_t out[HEADER_BYTES], uint64_t *seal);
+int k3_header_decode(const char *file, const uint8_t in[HEADER_BYTES], k3_trace_header *h, uint64_t *seal, k3_err *err);
 
 struct frame_header {
     uint32_t packed, raw;    /* bytes of the zstd frame that follows, and inside it */
@@ -59,9 +59,9 @@ struct frame_header {
     uint64_t payload_sum;    /* XXH3 of the zstd frame */
 };
 
-void frame_header_encode(const struct frame_header *h, uint64_t seal, uint8_t out[FRAME_BYTES]);
+void k3_frame_header_encode(const struct frame_header *h, uint64_t seal, uint8_t out[FRAME_BYTES]);
 /* `where` names the frame in messages. */
-int frame_header_decode(const char *file, uint64_t offset, const uint8_t in[FRAME_BYTES], uint64_t seal,
+int k3_frame_header_decode(const char *file, uint64_t offset, const uint8_t in[FRAME_BYTES], uint64_t seal,
                         struct frame_header *h, k3_err *err);
 
 struct index_entry {
@@ -72,8 +72,8 @@ struct end_record {
     uint64_t frames, steps, choices, index_at, file_bytes;
 };
 
-void end_encode(const struct end_record *e, uint64_t seal, uint8_t out[END_BYTES]);
-int end_decode(const char *file, uint64_t offset, const uint8_t in[END_BYTES], uint64_t seal, struct end_record *e,
+void k3_end_encode(const struct end_record *e, uint64_t seal, uint8_t out[END_BYTES]);
+int k3_end_decode(const char *file, uint64_t offset, const uint8_t in[END_BYTES], uint64_t seal, struct end_record *e,
                k3_err *err);
 
 /* ---- a frame in memory ------------------------------------------------------------ */
@@ -99,17 +99,17 @@ struct frame {
     void *zstd;                 /* ZSTD_CCtx or ZSTD_DCtx */
 };
 
-void frame_free(struct frame *f);
+void k3_frame_free(struct frame *f);
 /* Room for that many in all; K3_ESYS without memory. */
-int frame_reserve(struct frame *f, const k3_trace_header *h, uint32_t batches, uint32_t rows, uint32_t choices,
+int k3_frame_reserve(struct frame *f, const k3_trace_header *h, uint32_t batches, uint32_t rows, uint32_t choices,
                   k3_err *err);
 /* Compresses into f->packed and fills sizes, choices and payload_sum of *fh. */
-int frame_encode(struct frame *f, const k3_trace_header *h, struct frame_header *fh, k3_err *err);
+int k3_frame_encode(struct frame *f, const k3_trace_header *h, struct frame_header *fh, k3_err *err);
 /* The reverse, from fh->packed bytes in f->packed. `offset` is the frame's, for messages. */
-int frame_decode(struct frame *f, const k3_trace_header *h, const struct frame_header *fh, const char *file,
+int k3_frame_decode(struct frame *f, const k3_trace_header *h, const struct frame_header *fh, const char *file,
                  uint64_t offset, k3_err *err);
 
 /* Grows *buf to at least `size` bytes. */
-int grow(void *buf, size_t *room, size_t size, k3_err *err);
+int k3_grow(void *buf, size_t *room, size_t size, k3_err *err);
 
 #endif

@@ -13,7 +13,7 @@
 enum { NEW = 255, SECTIONS = 5, LEVEL = 3 };
 enum { STRUCTURE, SYMBOLS, NUMBERS, RESIDENCY, WEIGHTS };
 
-int grow(void *buf, size_t *room, size_t size, k3_err *err)
+int k3_grow(void *buf, size_t *room, size_t size, k3_err *err)
 {
     if (size <= *room)
         return 0;
@@ -28,7 +28,7 @@ int grow(void *buf, size_t *room, size_t size, k3_err *err)
     return 0;
 }
 
-void frame_free(struct frame *f)
+void k3_frame_free(struct frame *f)
 {
     free(f->batch);
     free(f->row);
@@ -45,18 +45,18 @@ void frame_free(struct frame *f)
 static int reserve(void *array, uint32_t *room, uint32_t want, size_t item, k3_err *err)
 {
     size_t bytes = *room * item;
-    int status = grow(array, &bytes, want * item, err);
+    int status = k3_grow(array, &bytes, want * item, err);
     *room = (uint32_t)(bytes / item);
     return status;
 }
 
-int frame_reserve(struct frame *f, const k3_trace_header *h, uint32_t batches, uint32_t rows, uint32_t choices,
+int k3_frame_reserve(struct frame *f, const k3_trace_header *h, uint32_t batches, uint32_t rows, uint32_t choices,
                   k3_err *err)
 {
     uint32_t weights = f->choice_room, residency = f->choice_room;
     size_t none[2] = {0, 0}, layers = (size_t)h->shape.layers * sizeof *f->last_at;
-    if ((!f->last_at && grow(&f->last_at, &none[0], layers, err)) ||
-        (!f->last_k && grow(&f->last_k, &none[1], layers, err)))
+    if ((!f->last_at && k3_grow(&f->last_at, &none[0], layers, err)) ||
+        (!f->last_k && k3_grow(&f->last_k, &none[1], layers, err)))
         return K3_ESYS;
     if (batches > f->batch_room && reserve(&f->batch, &f->batch_room, batches, sizeof *f->batch, err))
         return K3_ESYS;
@@ -224,7 +224,7 @@ static int compress(struct frame *f, const size_t *section, size_t raw, struct f
 {
     if (!f->zstd && !(f->zstd = ZSTD_createCCtx()))
         return k3_fail(err, K3_ESYS, "out of memory for compression");
-    int status = grow(&f->packed, &f->packed_room, ZSTD_compressBound(raw) + 64, err);
+    int status = k3_grow(&f->packed, &f->packed_room, ZSTD_compressBound(raw) + 64, err);
     if (status)
         return status;
     ZSTD_CCtx_reset(f->zstd, ZSTD_reset_session_only);
@@ -248,12 +248,12 @@ static int compress(struct frame *f, const size_t *section, size_t raw, struct f
     return 0;
 }
 
-int frame_encode(struct frame *f, const k3_trace_header *h, struct frame_header *fh, k3_err *err)
+int k3_frame_encode(struct frame *f, const k3_trace_header *h, struct frame_header *fh, k3_err *err)
 {
     size_t n = f->choices, most = 4 * SECTIONS + 16 + 14 * (size_t)f->batches + 24 * (size_t)f->rows + n + 2 * n + 8 +
                                   (h->residency ? n / 8 + 1 : 0) + (h->weights ? 4 * n : 0);
     /* a step that goes on in this frame repeats its rows once */
-    int status = grow(&f->raw, &f->raw_room, most, err);
+    int status = k3_grow(&f->raw, &f->raw_room, most, err);
     if (status)
         return status;
     uint8_t *at[SECTIONS + 1] = {f->raw + 4 * SECTIONS};
@@ -289,7 +289,7 @@ static int decompress(struct frame *f, const struct frame_header *fh, const stru
 {
     if (!f->zstd && !(f->zstd = ZSTD_createDCtx()))
         return k3_fail(d->err, K3_ESYS, "out of memory for decompression");
-    if (grow(&f->raw, &f->raw_room, fh->raw, d->err))
+    if (k3_grow(&f->raw, &f->raw_room, fh->raw, d->err))
         return K3_ESYS;
     if (ZSTD_findFrameCompressedSize(f->packed, fh->packed) != fh->packed)
         return damaged(d, "its payload is not one zstd frame");
@@ -304,7 +304,7 @@ static int decompress(struct frame *f, const struct frame_header *fh, const stru
 static int get_rows(struct frame *f, const k3_trace_header *h, struct bytes *in, uint32_t rows, k3_trace_row *last,
                     k3_err *err)
 {
-    if (frame_reserve(f, h, 0, f->rows + rows, 0, err))
+    if (k3_frame_reserve(f, h, 0, f->rows + rows, 0, err))
         return K3_ESYS;
     for (uint32_t r = 0; r < rows; r++) {
         int64_t sequence = (int64_t)last->sequence + unzigzag(get_varint(in));
@@ -343,7 +343,7 @@ static int get_structure(struct frame *f, const k3_trace_header *h, struct bytes
         if (in.bad || !rows || layer < h->shape.first || layer >= h->shape.layers || k < 1 ||
             k > K3_TRACE_MAX_CHOICES || k * rows > fh->choices - f->choices)
             return damaged(d, "a layer is malformed");
-        if (frame_reserve(f, h, f->batches + 1, 0, 0, d->err))
+        if (k3_frame_reserve(f, h, f->batches + 1, 0, 0, d->err))
             return K3_ESYS;
         bool new_step = fresh && (f->batches || !fh->continues);
         f->batch[f->batches++] = (struct batch){.first_row = f->rows - rows,
@@ -403,7 +403,7 @@ static void get_weights(struct frame *f, const uint8_t *p)
     }
 }
 
-int frame_decode(struct frame *f, const k3_trace_header *h, const struct frame_header *fh, const char *file,
+int k3_frame_decode(struct frame *f, const k3_trace_header *h, const struct frame_header *fh, const char *file,
                  uint64_t offset, k3_err *err)
 {
     const struct damage d = {file, offset, err};
@@ -418,7 +418,7 @@ int frame_decode(struct frame *f, const k3_trace_header *h, const struct frame_h
     if (sum != fh->raw || section[SYMBOLS] != n || section[RESIDENCY] != (h->residency ? (n + 7) / 8 : 0) ||
         section[WEIGHTS] != (h->weights ? 4 * n : 0))
         return damaged(&d, "its sections have the wrong lengths");
-    if (frame_reserve(f, h, 1, 1, fh->choices, err))
+    if (k3_frame_reserve(f, h, 1, 1, fh->choices, err))
         return K3_ESYS;
     const uint8_t *at[SECTIONS + 1] = {f->raw + 4 * SECTIONS};
     for (int i = 0; i < SECTIONS; i++)

@@ -45,7 +45,7 @@ int k3_trace_check_header(const k3_trace_header *h, k3_err *err)
     return 0;
 }
 
-void header_encode(const k3_trace_header *h, uint8_t out[HEADER_BYTES], uint64_t *seal)
+void k3_header_encode(const k3_trace_header *h, uint8_t out[HEADER_BYTES], uint64_t *seal)
 {
     memset(out, 0, HEADER_BYTES);
     memcpy(out, TRACE_MAGIC, 8);
@@ -66,7 +66,7 @@ void header_encode(const k3_trace_header *h, uint8_t out[HEADER_BYTES], uint64_t
     put64(out + HEADER_BYTES - 8, *seal);
 }
 
-int header_decode(const char *file, const uint8_t in[HEADER_BYTES], k3_trace_header *h, uint64_t *seal, k3_err *err)
+int k3_header_decode(const char *file, const uint8_t in[HEADER_BYTES], k3_trace_header *h, uint64_t *seal, k3_err *err)
 {
     uint32_t version = get32(in + 8), flags = get32(in + 56);
     k3_err why = {0};
@@ -101,7 +101,7 @@ int header_decode(const char *file, const uint8_t in[HEADER_BYTES], k3_trace_hea
     return 0;
 }
 
-void frame_header_encode(const struct frame_header *h, uint64_t seal, uint8_t out[FRAME_BYTES])
+void k3_frame_header_encode(const struct frame_header *h, uint64_t seal, uint8_t out[FRAME_BYTES])
 {
     put32(out, MAGIC_FRAME);
     put32(out + 4, h->packed);
@@ -115,7 +115,7 @@ void frame_header_encode(const struct frame_header *h, uint64_t seal, uint8_t ou
     put64(out + 48, XXH3_64bits_withSeed(out, FRAME_BYTES - 8, seal));
 }
 
-int frame_header_decode(const char *file, uint64_t offset, const uint8_t in[FRAME_BYTES], uint64_t seal,
+int k3_frame_header_decode(const char *file, uint64_t offset, const uint8_t in[FRAME_BYTES], uint64_t seal,
                         struct frame_header *h, k3_err *err)
 {
     uint64_t sum = XXH3_64bits_withSeed(in, FRAME_BYTES - 8, seal);
@@ -142,7 +142,7 @@ int frame_header_decode(const char *file, uint64_t offset, const uint8_t in[FRAM
     return 0;
 }
 
-void end_encode(const struct end_record *e, uint64_t seal, uint8_t out[END_BYTES])
+void k3_end_encode(const struct end_record *e, uint64_t seal, uint8_t out[END_BYTES])
 {
     memset(out, 0, END_BYTES);
     put32(out, MAGIC_END);
@@ -154,7 +154,7 @@ void end_encode(const struct end_record *e, uint64_t seal, uint8_t out[END_BYTES
     put64(out + 56, XXH3_64bits_withSeed(out, END_BYTES - 8, seal));
 }
 
-int end_decode(const char *file, uint64_t offset, const uint8_t in[END_BYTES], uint64_t seal, struct end_record *e,
+int k3_end_decode(const char *file, uint64_t offset, const uint8_t in[END_BYTES], uint64_t seal, struct end_record *e,
                k3_err *err)
 {
     uint64_t sum = XXH3_64bits_withSeed(in, END_BYTES - 8, seal);

@@ -74,7 +74,7 @@ int k3_policy_new(k3_policy **out, int kind, const k3_shape *shape, uint32_t slo
     p->list = calloc((size_t)p->lists, sizeof *p->list);
     p->slot_of = malloc(p->nids * sizeof *p->slot_of);
     p->mark = calloc((size_t)shape->experts, sizeof *p->mark);
-    if (!p->node || !p->list || !p->slot_of || !p->mark || (kind == K3_POLICY_LFU && lfu_new(p, err)))
+    if (!p->node || !p->list || !p->slot_of || !p->mark || (kind == K3_POLICY_LFU && k3_lfu_new(p, err)))
         goto no_memory;
     k3_policy_clear(p);
     *out = p;
@@ -88,7 +88,7 @@ void k3_policy_free(k3_policy *p)
 {
     if (!p)
         return;
-    lfu_free(p);
+    k3_lfu_free(p);
     free(p->node);
     free(p->list);
     free(p->slot_of);
@@ -107,7 +107,7 @@ void k3_policy_clear(k3_policy *p)
     else
         p->list[0] = (struct list){.quota = p->slots};
     if (p->lfu)
-        lfu_clear(p);
+        k3_lfu_clear(p);
 }
 
 uint32_t k3_policy_slots(const k3_policy *p)
@@ -120,7 +120,7 @@ int32_t k3_policy_slot(const k3_policy *p, int layer, int expert)
     return p->slot_of[(layer - p->shape.first) * p->shape.experts + expert];
 }
 
-int distinct_experts(uint32_t *mark, uint32_t *epoch, int mark_size, const int32_t *experts, int rows, int k,
+int k3_distinct_experts(uint32_t *mark, uint32_t *epoch, int mark_size, const int32_t *experts, int rows, int k,
                      int32_t *distinct)
 {
     int n = 0;
@@ -142,7 +142,7 @@ int distinct_experts(uint32_t *mark, uint32_t *epoch, int mark_size, const int32
 
 int k3_policy_distinct(k3_policy *p, const int32_t *experts, int rows, int k, int32_t *distinct)
 {
-    return distinct_experts(p->mark, &p->epoch, p->shape.experts, experts, rows, k, distinct);
+    return k3_distinct_experts(p->mark, &p->epoch, p->shape.experts, experts, rows, k, distinct);
 }
 
 /* A slot of list l for an expert that misses, or -1. What the batch holds or was
@@ -186,6 +186,6 @@ static int lru_batch(k3_policy *p, int list, int layer, const int32_t *experts, 
 int k3_policy_batch(k3_policy *p, int layer, const int32_t *experts, int n, int32_t *slot_of, uint8_t *hit)
 {
     if (p->kind == K3_POLICY_LFU)
-        return lfu_batch(p, layer, experts, n, slot_of, hit);
+        return k3_lfu_batch(p, layer, experts, n, slot_of, hit);
     return lru_batch(p, p->kind == K3_POLICY_LAYERS ? layer - p->shape.first : 0, layer, experts, n, slot_of, hit);
 }

@@ -44,12 +44,12 @@ static inline void push_first(struct node *node, uint32_t head, uint32_t s)
 }
 
 /* The distinct experts of [rows][k] choices in the policies' order; mark[experts] starts as zeros. */
-int distinct_experts(uint32_t *mark, uint32_t *epoch, int mark_size, const int32_t *experts, int rows, int k,
+int k3_distinct_experts(uint32_t *mark, uint32_t *epoch, int mark_size, const int32_t *experts, int rows, int k,
                      int32_t *distinct);
 
-int lfu_new(k3_policy *p, k3_err *err);
-void lfu_clear(k3_policy *p);
-void lfu_free(k3_policy *p);
-int lfu_batch(k3_policy *p, int layer, const int32_t *experts, int n, int32_t *slot_of, uint8_t *hit);
+int k3_lfu_new(k3_policy *p, k3_err *err);
+void k3_lfu_clear(k3_policy *p);
+void k3_lfu_free(k3_policy *p);
+int k3_lfu_batch(k3_policy *p, int layer, const int32_t *experts, int n, int32_t *slot_of, uint8_t *hit);
 
 #endif

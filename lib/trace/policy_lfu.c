@@ -26,7 +26,7 @@ struct lfu {
     uint32_t leaves;    /* power of two */
 };
 
-int lfu_new(k3_policy *p, k3_err *err)
+int k3_lfu_new(k3_policy *p, k3_err *err)
 {
     struct lfu *f = p->lfu = calloc(1, sizeof *f);
     if (!f)
@@ -43,7 +43,7 @@ int lfu_new(k3_policy *p, k3_err *err)
     return 0;
 }
 
-void lfu_free(k3_policy *p)
+void k3_lfu_free(k3_policy *p)
 {
     struct lfu *f = p->lfu;
     if (!f)
@@ -56,7 +56,7 @@ void lfu_free(k3_policy *p)
     free(f);
 }
 
-void lfu_clear(k3_policy *p)
+void k3_lfu_clear(k3_policy *p)
 {
     struct lfu *f = p->lfu;
     memset(f->visit, 0, (size_t)p->lists * sizeof *f->visit);
@@ -133,7 +133,7 @@ static void sort(uint64_t *v, int n)
     }
 }
 
-int lfu_batch(k3_policy *p, int layer, const int32_t *experts, int n, int32_t *slot_of, uint8_t *hit)
+int k3_lfu_batch(k3_policy *p, int layer, const int32_t *experts, int n, int32_t *slot_of, uint8_t *hit)
 {
     struct lfu *f = p->lfu;
     uint32_t list = (uint32_t)(layer - p->shape.first), first = list * (uint32_t)p->shape.experts;

@@ -109,7 +109,7 @@ static int open_file(k3_trace_reader *r, const char *path, k3_err *err)
         return status;
     if (got < sizeof head || memcmp(head, TRACE_MAGIC, 8))
         return refuse_start(r, head, got, err);
-    return header_decode(r->name, head, &r->header, &r->seal, err);
+    return k3_header_decode(r->name, head, &r->header, &r->seal, err);
 }
 
 int k3_trace_open(k3_trace_reader **out, const char *path, k3_err *err)
@@ -135,7 +135,7 @@ void k3_trace_free(k3_trace_reader *r)
     if (r->from)
         fclose(r->from);
     ZSTD_freeDCtx(r->frame.zstd);
-    frame_free(&r->frame);
+    k3_frame_free(&r->frame);
     free(r->index);
     free(r->name);
     free(r);
@@ -217,7 +217,7 @@ static int read_end(k3_trace_reader *r, const uint8_t magic[4], k3_err *err)
     if (!status)
         status = get_all(r, buf, sizeof buf, "the end record", 0, sizeof buf, err);
     if (!status)
-        status = end_decode(r->name, end_at, buf, r->seal, &e, err);
+        status = k3_end_decode(r->name, end_at, buf, r->seal, &e, err);
     if (status)
         return status;
     if (e.frames != r->count.frames || e.steps != r->count.steps || e.choices != r->count.choices ||
@@ -243,7 +243,7 @@ static int note_frame(k3_trace_reader *r, uint64_t offset, const struct frame_he
 {
     if (r->count.frames >= MAX_FRAMES)
         return k3_fail_at(err, K3_EDATA, r->name, NULL, (int64_t)offset, "more than %d frames", MAX_FRAMES);
-    if (grow(&r->index, &r->index_room, (size_t)(r->count.frames + 1) * sizeof *r->index, err))
+    if (k3_grow(&r->index, &r->index_room, (size_t)(r->count.frames + 1) * sizeof *r->index, err))
         return K3_ESYS;
     r->index[r->count.frames++] = (struct index_entry){offset, fh->first_step, fh->choices_before};
     r->count.choices += fh->choices;
@@ -284,16 +284,16 @@ static int read_frame(k3_trace_reader *r, k3_err *err)
                           head[2], head[3]);
     status = get_all(r, head + 4, sizeof head - 4, "a frame header", 4, sizeof head, err);
     if (!status)
-        status = frame_header_decode(r->name, offset, head, r->seal, &fh, err);
+        status = k3_frame_header_decode(r->name, offset, head, r->seal, &fh, err);
     if (!status)
         status = check_order(r, offset, &fh, err);
     if (!status)
-        status = grow(&r->frame.packed, &r->frame.packed_room, fh.packed, err);
+        status = k3_grow(&r->frame.packed, &r->frame.packed_room, fh.packed, err);
     if (!status)
         status =
             get_all(r, r->frame.packed, fh.packed, "a frame", FRAME_BYTES, FRAME_BYTES + (uint64_t)fh.packed, err);
     if (!status)
-        status = frame_decode(&r->frame, &r->header, &fh, r->name, offset, err);
+        status = k3_frame_decode(&r->frame, &r->header, &fh, r->name, offset, err);
     if (status)
         return status;
     r->next = 0;
@@ -345,7 +345,7 @@ static int load_index(k3_trace_reader *r, uint8_t **entries, struct end_record *
     if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < (off_t)(HEADER_BYTES + END_BYTES))
         return 0;
     uint64_t size = (uint64_t)st.st_size, at = size - END_BYTES;
-    if (k3_pread_full(fd, r->name, end, sizeof end, at, NULL) || end_decode(r->name, at, end, r->seal, e, NULL))
+    if (k3_pread_full(fd, r->name, end, sizeof end, at, NULL) || k3_end_decode(r->name, at, end, r->seal, e, NULL))
         return 0;
     uint64_t bytes = e->frames * INDEX_BYTES;
     if (e->frames > MAX_FRAMES || e->file_bytes != size || e->index_at > at || at - e->index_at != bytes + 16)
@@ -384,7 +384,7 @@ int k3_trace_seek(k3_trace_reader *r, uint64_t step, k3_err *err)
     if (!status && skip) {
         status = k3_pread_full(fileno(r->from), r->name, head, sizeof head, get64(first), err);
         if (!status)
-            status = frame_header_decode(r->name, get64(first), head, r->seal, &fh, err);
+            status = k3_frame_header_decode(r->name, get64(first), head, r->seal, &fh, err);
         r->count.steps = get64(first + 8) + (!status && fh.continues);
         r->step = get64(first + 8);
         r->at = get64(first);

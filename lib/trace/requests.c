@@ -58,7 +58,7 @@ int k3_requests_add(k3_requests *q, const k3_trace_batch *b, bool counted, k3_er
     const int32_t *e = b->experts;
     int n = b->rows * b->k;
     if (q->batched) {
-        n = distinct_experts(q->mark, &q->epoch, q->shape.experts, e, b->rows, b->k, q->distinct);
+        n = k3_distinct_experts(q->mark, &q->epoch, q->shape.experts, e, b->rows, b->k, q->distinct);
         e = q->distinct;
     }
     int status = make_room(q, (uint64_t)n, err);

@@ -172,16 +172,16 @@ static void engine_run(k3_sim *s, const k3_requests *q)
 int k3_sim_run(k3_sim *s, const k3_requests *q, k3_err *err)
 {
     static void (*const run[K3_SIM_COUNT])(k3_sim *, const k3_requests *) = {
-        [K3_SIM_LRU] = engine_run,    [K3_SIM_LAYERS] = engine_run, [K3_SIM_LFU] = engine_run,
-        [K3_SIM_FIFO] = fifo_run,     [K3_SIM_CLOCK] = clock_run,   [K3_SIM_RANDOM] = random_run,
-        [K3_SIM_SLRU] = slru_run,     [K3_SIM_2Q] = twoq_run,       [K3_SIM_ARC] = arc_run,
-        [K3_SIM_S3FIFO] = s3fifo_run, [K3_SIM_SIEVE] = sieve_run,   [K3_SIM_WTINYLFU] = wtinylfu_run,
-        [K3_SIM_PIN] = pin_run,
+        [K3_SIM_LRU] = engine_run,       [K3_SIM_LAYERS] = engine_run,    [K3_SIM_LFU] = engine_run,
+        [K3_SIM_FIFO] = k3_fifo_run,     [K3_SIM_CLOCK] = k3_clock_run,   [K3_SIM_RANDOM] = k3_random_run,
+        [K3_SIM_SLRU] = k3_slru_run,     [K3_SIM_2Q] = k3_twoq_run,       [K3_SIM_ARC] = k3_arc_run,
+        [K3_SIM_S3FIFO] = k3_s3fifo_run, [K3_SIM_SIEVE] = k3_sieve_run,   [K3_SIM_WTINYLFU] = k3_wtinylfu_run,
+        [K3_SIM_PIN] = k3_pin_run,
     };
     if (s->kind == K3_SIM_BELADY || s->kind == K3_SIM_BELADY_BYPASS)
-        return belady_run(s, q, s->kind == K3_SIM_BELADY_BYPASS, err);
+        return k3_belady_run(s, q, s->kind == K3_SIM_BELADY_BYPASS, err);
     if (s->kind == K3_SIM_PIN) {
-        int status = pin_choose(s, q, err);
+        int status = k3_pin_choose(s, q, err);
         if (status)
             return status;
     }

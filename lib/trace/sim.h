@@ -127,22 +127,22 @@ static inline __attribute__((always_inline)) void sim_loop(k3_sim *s, const k3_r
 
 /* One definition a policy: NAME_run from NAME_touch and NAME_insert. */
 #define SIM_RUN(name)                                    \
-    void name##_run(k3_sim *s, const k3_requests *q)     \
+    void k3_##name##_run(k3_sim *s, const k3_requests *q)     \
     {                                                    \
         sim_loop(s, q, name##_touch, name##_insert);     \
     }
 
-void fifo_run(k3_sim *s, const k3_requests *q);
-void clock_run(k3_sim *s, const k3_requests *q);
-void random_run(k3_sim *s, const k3_requests *q);
-void slru_run(k3_sim *s, const k3_requests *q);
-void twoq_run(k3_sim *s, const k3_requests *q);
-void arc_run(k3_sim *s, const k3_requests *q);
-void s3fifo_run(k3_sim *s, const k3_requests *q);
-void sieve_run(k3_sim *s, const k3_requests *q);
-void wtinylfu_run(k3_sim *s, const k3_requests *q);
-void pin_run(k3_sim *s, const k3_requests *q);
-int pin_choose(k3_sim *s, const k3_requests *q, k3_err *err);
-int belady_run(k3_sim *s, const k3_requests *q, bool bypass, k3_err *err);
+void k3_fifo_run(k3_sim *s, const k3_requests *q);
+void k3_clock_run(k3_sim *s, const k3_requests *q);
+void k3_random_run(k3_sim *s, const k3_requests *q);
+void k3_slru_run(k3_sim *s, const k3_requests *q);
+void k3_twoq_run(k3_sim *s, const k3_requests *q);
+void k3_arc_run(k3_sim *s, const k3_requests *q);
+void k3_s3fifo_run(k3_sim *s, const k3_requests *q);
+void k3_sieve_run(k3_sim *s, const k3_requests *q);
+void k3_wtinylfu_run(k3_sim *s, const k3_requests *q);
+void k3_pin_run(k3_sim *s, const k3_requests *q);
+int k3_pin_choose(k3_sim *s, const k3_requests *q, k3_err *err);
+int k3_belady_run(k3_sim *s, const k3_requests *q, bool bypass, k3_err *err);
 
 #endif

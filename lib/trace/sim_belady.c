@@ -144,7 +144,7 @@ static uint32_t *find_next(const k3_sim *s, const k3_requests *q, k3_err *err)
     return next;
 }
 
-int belady_run(k3_sim *s, const k3_requests *q, bool bypass, k3_err *err)
+int k3_belady_run(k3_sim *s, const k3_requests *q, bool bypass, k3_err *err)
 {
     uint32_t *next = find_next(s, q, err);
     if (!next)

@@ -136,7 +136,7 @@ static int by_uses(const void *a, const void *b)
 }
 
 /* Marks the cap[0] hottest, of equals the one met first. */
-int pin_choose(k3_sim *s, const k3_requests *q, k3_err *err)
+int k3_pin_choose(k3_sim *s, const k3_requests *q, k3_err *err)
 {
     struct hot *hot = calloc(s->nids, sizeof *hot);
     uint32_t distinct = 0;

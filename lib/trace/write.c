@@ -99,9 +99,9 @@ static int start(k3_trace_writer *w, const char *path, bool append, k3_err *err)
     } else {
         w->to = stdout;
     }
-    if (frame_reserve(&w->frame, &w->header, 1024, 1024, FRAME_CHOICES + FRAME_CHOICES / 4, err))
+    if (k3_frame_reserve(&w->frame, &w->header, 1024, 1024, FRAME_CHOICES + FRAME_CHOICES / 4, err))
         return K3_ESYS;
-    header_encode(&w->header, head, &w->seal);
+    k3_header_encode(&w->header, head, &w->seal);
     int status = put(w, head, sizeof head, err);
     if (!status)
         status = flush_stream(w, err);
@@ -130,7 +130,7 @@ int k3_trace_create(k3_trace_writer **out, const char *path, const k3_trace_head
 static void writer_free(k3_trace_writer *w)
 {
     ZSTD_freeCCtx(w->frame.zstd);
-    frame_free(&w->frame);
+    k3_frame_free(&w->frame);
     free(w->step);
     free(w->index);
     free(w->name);
@@ -158,14 +158,14 @@ int k3_trace_flush(k3_trace_writer *w, k3_err *err)
                               .continues = !f->batch[0].new_step,
                               .first_step = w->frame_step,
                               .choices_before = w->choices};
-    if ((w->failed = frame_encode(f, &w->header, &fh, err)) ||
-        (w->failed = grow(&w->index, &w->index_room, (size_t)(w->frames + 1) * INDEX_BYTES, err)))
+    if ((w->failed = k3_frame_encode(f, &w->header, &fh, err)) ||
+        (w->failed = k3_grow(&w->index, &w->index_room, (size_t)(w->frames + 1) * INDEX_BYTES, err)))
         return w->failed;
     uint8_t *entry = w->index + w->frames * INDEX_BYTES;
     put64(entry, w->written);
     put64(entry + 8, w->frame_step);
     put64(entry + 16, w->choices);
-    frame_header_encode(&fh, w->seal, head);
+    k3_frame_header_encode(&fh, w->seal, head);
     if (put(w, head, sizeof head, err) || put(w, f->packed, fh.packed, err) || flush_stream(w, err))
         return w->failed;
     w->frames++;
@@ -187,7 +187,7 @@ int k3_trace_step_rows(k3_trace_writer *w, const k3_trace_row *rows, int n, k3_e
         return k3_fail(err, K3_EUSAGE, "%s: a step cannot have %d rows (1 to %d)", w->name, n, K3_TRACE_MAX_ROWS);
     if ((uint32_t)n > w->step_room) {
         size_t room = w->step_room * sizeof *rows;
-        if (grow(&w->step, &room, (size_t)n * sizeof *rows, err))
+        if (k3_grow(&w->step, &room, (size_t)n * sizeof *rows, err))
             return K3_ESYS;
         w->step_room = (uint32_t)(room / sizeof *rows);
     }
@@ -208,7 +208,7 @@ int k3_trace_step_rows(k3_trace_writer *w, const k3_trace_row *rows, int n, k3_e
 static int enter_step(k3_trace_writer *w, k3_err *err)
 {
     struct frame *f = &w->frame;
-    if (frame_reserve(f, &w->header, 0, f->rows + w->step_rows, 0, err))
+    if (k3_frame_reserve(f, &w->header, 0, f->rows + w->step_rows, 0, err))
         return K3_ESYS;
     memcpy(f->row + f->rows, w->step, w->step_rows * sizeof *w->step);
     f->rows += w->step_rows;
@@ -260,7 +260,7 @@ int k3_trace_layer(k3_trace_writer *w, int layer, const int32_t *experts, int n,
         return status;
     if ((!w->begun || !f->batches) && (status = enter_step(w, err)))
         return status;
-    if ((status = frame_reserve(f, &w->header, f->batches + 1, 0, f->choices + (uint32_t)n, err)))
+    if ((status = k3_frame_reserve(f, &w->header, f->batches + 1, 0, f->choices + (uint32_t)n, err)))
         return status;
     f->batch[f->batches++] = (struct batch){.first_row = f->rows - w->step_rows,
                                             .rows = w->step_rows,
@@ -293,7 +293,7 @@ static int finish(k3_trace_writer *w, k3_err *err)
     put32(head, MAGIC_INDEX);
     put32(head + 4, (uint32_t)w->frames);
     put64(sum, XXH3_64bits_withSeed(w->index ? w->index : head, size, w->seal));
-    end_encode(&e, w->seal, end);
+    k3_end_encode(&e, w->seal, end);
     if (put(w, head, sizeof head, err) || (size && put(w, w->index, size, err)) || put(w, sum, sizeof sum, err) ||
         put(w, end, sizeof end, err) || flush_stream(w, err))
         return w->failed;

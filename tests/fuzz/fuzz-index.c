@@ -13,7 +13,7 @@ static void mend(char *image, size_t size)
         const struct section *x = &h->section[s];
         uint64_t end = size - sizeof *h;
         if (x->offset >= sizeof *h && x->offset <= end && x->bytes < end && (x->bytes + 7) / 8 * 8 <= size - x->offset)
-            h->section[s].sum = section_sum(image, x);
+            h->section[s].sum = k3_section_sum(image, x);
     }
     h->sum = XXH3_64bits(h, offsetof(struct image_head, sum));
 }
@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ix->image_bytes = size;
     memcpy(ix->image, data, size);
     mend(ix->image, size);
-    if (!index_attach(ix, "k3.index", &err))
+    if (!k3_index_attach(ix, "k3.index", &err))
         use(ix);
     k3_index_close(ix);
     return 0;

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(f.text + 8, data, size);
     f.text[size + 8] = 0;
     f.st.st_size = (off_t)(f.header + (size ? data[0] : 0));
-    if (header_parse(&h, &f, "shard", &config, &p, &err))
+    if (k3_header_parse(&h, &f, "shard", &config, &p, &err))
         abort();
     uint64_t at = 0;
     for (size_t i = 0; !p.n && i < h.n; at = h.records[i++].end)
@@ -26,8 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
     if (!p.n && at != (uint64_t)f.st.st_size - f.header)
         abort();
-    header_free(&h);
-    problems_free(&p);
+    k3_header_free(&h);
+    k3_problems_free(&p);
     free(f.text);
     return 0;
 }

@@ -318,13 +318,13 @@ static void forge(const k3_trace_header *h, const void *payload, size_t packed, 
 {
     uint8_t buf[4096];
     uint64_t seal;
-    header_encode(h, buf, &seal);
+    k3_header_encode(h, buf, &seal);
     struct frame_header fh = {.packed = (uint32_t)packed,
                               .raw = raw,
                               .steps = 1,
                               .choices = choices,
                               .payload_sum = XXH3_64bits(payload, packed)};
-    frame_header_encode(&fh, seal, buf + HEADER_BYTES);
+    k3_frame_header_encode(&fh, seal, buf + HEADER_BYTES);
     memcpy(buf + HEADER_BYTES + FRAME_BYTES, payload, packed);
     spill(buf, HEADER_BYTES + FRAME_BYTES + packed);
 }

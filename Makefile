@@ -8,7 +8,7 @@ BUILD   ?= build
 BIN     ?= bin
 
 TOOLS   := $(notdir $(wildcard cmd/*))
-PARTS   := base spec kernel store model text trace
+PARTS   := base spec kernel cache store model text trace
 
 CFLAGS  ?= -O3 -g
 K3_CFLAGS := -std=gnu11 -ffp-contract=off -fno-math-errno -pthread \
@@ -127,7 +127,7 @@ $(FUZZERS): $(BUILD)/fuzz/%: tests/fuzz/%.c $(LIB_SRC)
 	$(call SAY,FUZZ,$@)
 	@mkdir -p $@.new
 	$(Q)clang $(K3_CFLAGS) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -DK3_LIBFUZZER \
-		$< $(filter lib/base/% lib/spec/% lib/store/% lib/text/% lib/trace/%,$(LIB_SRC)) $(LDLIBS) -o $@
+		$< $(filter lib/base/% lib/spec/% lib/store/% lib/text/% lib/cache/% lib/trace/%,$(LIB_SRC)) $(LDLIBS) -o $@
 fuzz: $(FUZZERS)
 	$(Q)for f in $^; do K3_MODEL=tests/fixtures/tiny/model $$f -max_total_time=$(FUZZ_SECONDS) -verbosity=0 \
 		-artifact_prefix=$$f- $$f.new || exit 1; done

@@ -178,7 +178,6 @@ struct engine {
     k3_file *logprobs;
     k3_trace_writer *trace;
     k3_trace_row *trace_row; /* [plan tokens] of the pass at hand */
-    int32_t *trace_picks;    /* [plan tokens * topk] */
     uint8_t *trace_hits;
     struct sequence **seq;   /* [nseq] every line so far, in order */
     size_t nseq, next_out;   /* next_out: the first line not wholly written */

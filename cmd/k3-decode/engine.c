@@ -72,7 +72,6 @@ void engine_close(struct engine *e)
     rows_abort(&e->scores.npy);
     k3_trace_abort(&e->trace);
     free(e->trace_row);
-    free(e->trace_picks);
     free(e->trace_hits);
     sampler_free(&e->sampler);
     k3_model_free(e->model);

@@ -34,10 +34,9 @@ int experts_init(struct streamer *s, k3_err *err)
     s->job = calloc(c->experts, sizeof *s->job);
     s->own = calloc(c->experts, sizeof *s->own);
     s->guess = calloc(p->lookahead ? p->lookahead : 1, sizeof *s->guess);
-    s->ask = calloc(c->experts, sizeof *s->ask);
     s->slot_of = calloc(c->experts, sizeof *s->slot_of);
     s->hit = calloc(c->experts, sizeof *s->hit);
-    if (!s->expert_mem || !s->slot || !s->buffer || !s->buffer_used || !s->job || !s->own || !s->guess || !s->ask ||
+    if (!s->expert_mem || !s->slot || !s->buffer || !s->buffer_used || !s->job || !s->own || !s->guess ||
         !s->slot_of || !s->hit)
         return k3_fail(err, K3_ESYS, "out of memory for %" PRIu32 " expert slots of %" PRIu64 " bytes", p->expert_slots,
                        s->expert_room);
@@ -59,7 +58,6 @@ void experts_free(struct streamer *s)
     free(s->job);
     free(s->own);
     free(s->guess);
-    free(s->ask);
     free(s->slot_of);
     free(s->hit);
 }
@@ -229,10 +227,8 @@ int experts_want(k3_source *src, int layer, const uint16_t *experts, size_t n, b
 {
     struct streamer *s = (struct streamer *)src;
     (void)err;
-    for (size_t i = 0; i < n; i++)
-        s->ask[i] = experts[i];
     pthread_mutex_lock(&s->lock);
-    int hits = k3_policy_batch(s->policy, layer, s->ask, (int)n, s->slot_of, s->hit);
+    int hits = k3_policy_batch(s->policy, layer, experts, (int)n, s->slot_of, s->hit);
     for (size_t i = 0; i < n; i++) {
         s->job[i] = s->hit[i] ? NULL : right_guess(s, layer, experts[i], s->slot_of[i]);
         if (s->job[i])

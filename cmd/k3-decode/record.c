@@ -9,12 +9,10 @@ static int make_room(struct engine *e, uint64_t tokens, k3_err *err)
 {
     uint64_t picks = tokens * e->c->topk;
     free(e->trace_row);
-    free(e->trace_picks);
     free(e->trace_hits);
     e->trace_row = calloc(tokens, sizeof *e->trace_row);
-    e->trace_picks = calloc(picks, sizeof *e->trace_picks);
     e->trace_hits = calloc(picks, sizeof *e->trace_hits);
-    if (!e->trace_row || !e->trace_picks || !e->trace_hits)
+    if (!e->trace_row || !e->trace_hits)
         return k3_fail(err, K3_ESYS, "out of memory for the trace");
     return 0;
 }
@@ -54,11 +52,9 @@ int record_routing(struct engine *e, int layer, const uint16_t *experts, const f
 {
     size_t n = tokens * e->c->topk;
     k3_err err = {0};
-    for (size_t i = 0; i < n; i++) {
-        e->trace_picks[i] = experts[i];
+    for (size_t i = 0; i < n; i++)
         e->trace_hits[i] = k3_policy_slot(e->source->policy, layer, experts[i]) >= 0;
-    }
-    int status = k3_trace_layer(e->trace, layer, e->trace_picks, (int)n, weights, e->trace_hits, &err);
+    int status = k3_trace_layer(e->trace, layer, experts, (int)n, weights, e->trace_hits, &err);
     if (status)
         k3_report_error(&err);
     return status;

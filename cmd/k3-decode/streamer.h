@@ -6,7 +6,7 @@
 
 #include "k3_direct.h"
 #include "k3_source.h"
-#include "k3_trace.h"
+#include "k3_cache.h"
 #include "k3_trunk.h"
 
 #include <pthread.h>
@@ -147,7 +147,7 @@ struct streamer {
     size_t njobs, next_job, ntaken;
     bool ascending;
     uint64_t arrivals;
-    int32_t *ask, *slot_of;  /* [experts], for the policy */
+    int32_t *slot_of;        /* [experts], from the policy */
     uint8_t *hit;
 
     /* seconds the caller waited, and in which at least one read was in flight */

@@ -33,7 +33,7 @@ struct cut {
     bool phase[K3_PHASE_COUNT], phases, salvage;
     /* rows of the current batch that stay */
     k3_trace_row *row;
-    int32_t *experts;
+    uint16_t *experts;
     float *weights;
     uint8_t *residency;
     size_t row_room, choice_room;

@@ -40,7 +40,7 @@ int steps_add(struct steps *s, int layer, int expert, uint64_t offset, k3_err *e
                           "more than %d choices of layer %d in one step", K3_TRACE_MAX_CHOICES, layer);
     if (grow_by_one(&t->choice, &t->choice_room, t->choices, sizeof *t->choice, err))
         return K3_ESYS;
-    t->choice[t->choices++] = expert;
+    t->choice[t->choices++] = (uint16_t)expert;
     t->layer[t->layers - 1].n++;
     return 0;
 }

@@ -10,7 +10,7 @@ struct step {
         int layer;
         uint32_t at, n; /* choices[at .. at+n) */
     } *layer;
-    int32_t *choice;
+    uint16_t *choice;
     k3_trace_row *row; /* [rows], if the format names them */
     uint32_t layers, choices, rows;
     uint32_t layer_room, choice_room, row_room;

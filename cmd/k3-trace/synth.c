@@ -67,7 +67,7 @@ struct synth {
     uint64_t slots;
     uint64_t rng[2];
     /* per layer (from 0 = the first with experts) */
-    int32_t *last;          /* [layers][topk] the position before */
+    uint16_t *last;          /* [layers][topk] the position before */
     bool fresh;             /* there is none: a sequence begins */
     uint32_t *tree;         /* [layers][experts + 1] Fenwick tree over uses, for py */
     uint32_t *uses;         /* [layers][experts] */
@@ -76,12 +76,13 @@ struct synth {
     double *sum;            /* [experts] cumulative weights by popularity, for zipf */
     uint32_t *mark, now;    /* [experts] in the current row */
     double *key;            /* [topk] */
-    int32_t *rows;          /* [layers][prompt or 1][topk] */
+    uint16_t *rows;          /* [layers][prompt or 1][topk] */
     uint8_t *resident;
     /* the recorded cache */
     k3_policy *policy;
-    int32_t *distinct, *slot_of;
-    uint8_t *hit, *is_hit;
+    uint16_t *distinct;
+    int32_t *slot_of;
+    uint8_t *seen, *hit, *is_hit;
 };
 
 /* ---- random numbers (xoroshiro128+) ---------------------------------------------------- */
@@ -210,7 +211,7 @@ static double keep_rate(const struct synth *s, int r)
 }
 
 /* Keeps some of the position before; returns how many, with keys near their old ranks. */
-static int keep_some(struct synth *s, const int32_t *last, int32_t *row)
+static int keep_some(struct synth *s, const uint16_t *last, uint16_t *row)
 {
     int n = 0, k = s->header.shape.topk;
     for (int r = 0; r < k; r++) {
@@ -223,11 +224,11 @@ static int keep_some(struct synth *s, const int32_t *last, int32_t *row)
     return n;
 }
 
-static void sort_by_key(double *key, int32_t *row, int n)
+static void sort_by_key(double *key, uint16_t *row, int n)
 {
     for (int i = 1; i < n; i++) {
         double x = key[i];
-        int32_t e = row[i];
+        uint16_t e = row[i];
         int j = i;
         for (; j && key[j - 1] > x; j--) {
             key[j] = key[j - 1];
@@ -238,10 +239,10 @@ static void sort_by_key(double *key, int32_t *row, int n)
     }
 }
 
-static void make_row(struct synth *s, int layer, int32_t *row)
+static void make_row(struct synth *s, int layer, uint16_t *row)
 {
     int k = s->header.shape.topk, n = 0;
-    int32_t *last = s->last + (size_t)layer * (size_t)k;
+    uint16_t *last = s->last + (size_t)layer * (size_t)k;
     s->now++;
     if (s->kind >= MARKOV && !s->fresh)
         n = keep_some(s, last, row);
@@ -251,13 +252,13 @@ static void make_row(struct synth *s, int layer, int32_t *row)
             e = draw(s, layer);
         while (s->mark[e] == s->now);
         s->mark[e] = s->now;
-        row[n] = (int32_t)e;
+        row[n] = (uint16_t)e;
         s->key[n] = uniform(s) * k;
     }
     if (s->kind >= MARKOV)
         sort_by_key(s->key, row, k);
     for (int i = 0; i < k && s->kind >= PY; i++)
-        count_use(s, layer, (uint32_t)row[i]);
+        count_use(s, layer, row[i]);
     memcpy(last, row, (size_t)k * sizeof *last);
 }
 
@@ -265,7 +266,7 @@ static void make_row(struct synth *s, int layer, int32_t *row)
 
 static void ask_cache(struct synth *s, int layer, int rows)
 {
-    int k = s->header.shape.topk, n = k3_policy_distinct(s->policy, s->rows, rows, k, s->distinct);
+    int k = s->header.shape.topk, n = (int)k3_distinct(s->seen, s->rows, (size_t)rows, (size_t)k, s->distinct);
     k3_policy_batch(s->policy, layer, s->distinct, n, s->slot_of, s->hit);
     for (int i = 0; i < n; i++)
         s->is_hit[s->distinct[i]] = s->hit[i];
@@ -340,10 +341,11 @@ static int allocate(struct synth *s, k3_err *err)
     s->resident = calloc(rows * k, 1);
     s->distinct = calloc(experts, sizeof *s->distinct);
     s->slot_of = calloc(experts, sizeof *s->slot_of);
+    s->seen = calloc(experts, 1);
     s->hit = calloc(experts, 1);
     s->is_hit = calloc(experts, 1);
     if (!s->last || !s->tree || !s->uses || !s->used || !s->draws || !s->order || !s->sum || !s->mark || !s->key ||
-        !s->rows || !s->resident || !s->distinct || !s->slot_of || !s->hit || !s->is_hit)
+        !s->rows || !s->resident || !s->distinct || !s->slot_of || !s->seen || !s->hit || !s->is_hit)
         return k3_fail(err, K3_ESYS, "out of memory");
     if (s->record < 0)
         return 0;
@@ -353,7 +355,7 @@ static int allocate(struct synth *s, k3_err *err)
 static void release(struct synth *s)
 {
     void *const all[] = {s->last, s->tree, s->uses,     s->used,     s->draws,   s->order, s->sum,   s->mark,
-                         s->key,  s->rows, s->resident, s->distinct, s->slot_of, s->hit,   s->is_hit};
+                         s->key,  s->rows, s->resident, s->distinct, s->slot_of, s->seen,  s->hit,   s->is_hit};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     k3_policy_free(s->policy);

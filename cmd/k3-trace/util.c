@@ -1,6 +1,8 @@
 /* Operands, lists and outputs of the commands. */
 #include "trace.h"
 
+#include "k3_store.h"
+
 #include <string.h>
 #include <unistd.h>
 

@@ -23,15 +23,16 @@ static const char usage[] = "usage: k3-trace verify [-m MODEL] [-p POLICY -s SLO
 struct verify {
     k3_policy *policy;
     k3_shape shape;
-    int32_t *distinct, *slot_of;
-    uint8_t *hit, *now; /* [experts] */
+    uint16_t *distinct;
+    int32_t *slot_of;
+    uint8_t *seen, *hit, *now; /* [experts] */
     uint64_t requests, hits, differ;
 };
 
 /* Compares one batch; *first is filled at the first difference. */
 static void replay(struct verify *v, const k3_trace_batch *b, char *first, size_t size)
 {
-    int n = k3_policy_distinct(v->policy, b->experts, b->rows, b->k, v->distinct);
+    int n = (int)k3_distinct(v->seen, b->experts, (size_t)b->rows, (size_t)b->k, v->distinct);
     v->hits += (uint64_t)k3_policy_batch(v->policy, b->layer, v->distinct, n, v->slot_of, v->hit);
     v->requests += (uint64_t)n;
     for (int i = 0; i < n; i++)
@@ -54,9 +55,10 @@ static int run(struct verify *v, k3_trace_reader *r, int kind, uint32_t slots, k
     char first[256] = "";
     v->distinct = malloc(experts * sizeof *v->distinct);
     v->slot_of = malloc(experts * sizeof *v->slot_of);
+    v->seen = calloc(experts, 1);
     v->hit = malloc(experts);
     v->now = calloc(experts, 1);
-    if (!v->distinct || !v->slot_of || !v->hit || !v->now)
+    if (!v->distinct || !v->slot_of || !v->seen || !v->hit || !v->now)
         return k3_fail(err, K3_ESYS, "out of memory");
     int status = k3_policy_new(&v->policy, kind, &v->shape, slots, err);
     while (!status && !(status = k3_trace_next(r, &b, err)) && b)

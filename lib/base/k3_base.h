@@ -108,6 +108,20 @@ int k3_num_size(const char *text, const char *what, uint64_t bare, uint64_t *out
 /* "25.83 GB" in buf (at least 24 bytes), decimal units; returns buf. */
 char *k3_fmt_bytes(char *buf, uint64_t bytes);
 
+/* 128 bits by which files name the model that they belong to; 0, 0 if it is not known. */
+typedef struct k3_fingerprint {
+    uint64_t lo, hi;
+} k3_fingerprint;
+
+enum { K3_FINGERPRINT_TEXT = 33 };
+
+/* 32 hexadecimal digits in buf (K3_FINGERPRINT_TEXT bytes); returns buf. */
+char *k3_fingerprint_text(char *buf, k3_fingerprint f);
+static inline bool k3_fingerprint_equal(k3_fingerprint a, k3_fingerprint b)
+{
+    return a.lo == b.lo && a.hi == b.hi;
+}
+
 /* a*b or a+b in *out; false on overflow. */
 bool k3_mul_u64(uint64_t a, uint64_t b, uint64_t *out);
 bool k3_add_u64(uint64_t a, uint64_t b, uint64_t *out);

@@ -101,3 +101,9 @@ char *k3_fmt_bytes(char *buf, uint64_t bytes)
         snprintf(buf, 24, "%.2f %s", v, unit[i]);
     return buf;
 }
+
+char *k3_fingerprint_text(char *buf, k3_fingerprint f)
+{
+    snprintf(buf, K3_FINGERPRINT_TEXT, "%016" PRIx64 "%016" PRIx64, f.hi, f.lo);
+    return buf;
+}

@@ -1,5 +1,6 @@
 /* Router and latent mixture of experts. */
 #include "pass.h"
+#include "k3_cache.h"
 
 #include <string.h>
 
@@ -25,21 +26,6 @@ static void pick_tokens(k3_model *m, void *arg, int worker, size_t begin, size_t
         for (size_t j = 0; j < K; j++)
             w[j] = s[pick[j]] / (total + 1e-20f) * (float)c->routed_scale;
     }
-}
-
-/* The distinct picks, the last token's first; returns how many. */
-static size_t distinct(k3_model *m)
-{
-    size_t n = 0;
-    memset(m->moe.seen, 0, m->c->experts);
-    for (size_t t = m->tokens; t--;)
-        for (size_t j = 0; j < m->c->topk; j++) {
-            uint16_t e = m->moe.picks[t * m->c->topk + j];
-            if (!m->moe.seen[e])
-                m->moe.asked[n++] = e;
-            m->moe.seen[e] = 1;
-        }
-    return n;
 }
 
 int k3_moe_route(k3_model *m, k3_source *src, int layer, const float *x, k3_err *err)
@@ -182,7 +168,8 @@ int k3_moe_block(k3_model *m, k3_source *src, int layer, const float *x, float *
     int status = k3_moe_route(m, src, layer, x, err);
     if (status)
         return status;
-    size_t count = distinct(m);
+    memset(b->seen, 0, c->experts);
+    size_t count = k3_distinct(b->seen, b->picks, T, c->topk, b->asked);
     if ((status = src->want(src, layer, b->asked, count, T > 1, err)) ||
         (status = k3_pass_matrix(m, src, layer, K3_T_LATENT_DOWN, x, d, T, b->z, Z, err)) ||
         (status = k3_mlp_block(m, src, layer, K3_T_SHARED_GATE, K3_T_SHARED_UP, K3_T_SHARED_DOWN, c->shared_width, x, out, err)))

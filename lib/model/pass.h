@@ -27,7 +27,7 @@ struct moe_buf {
     float *scores;       /* [T][experts] */
     float *weights;      /* [T][topk] */
     uint16_t *picks;     /* [T][topk] in router order */
-    uint16_t *asked;     /* [experts] distinct picks in order of first use */
+    uint16_t *asked;     /* [experts] distinct picks, as k3_distinct orders them */
     uint8_t *seen;       /* [experts] */
     uint32_t *tokens;    /* [T] tokens that use the expert at hand */
     float *z;            /* [T][latent] */

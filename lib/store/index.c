@@ -53,12 +53,6 @@ k3_fingerprint k3_index_digest(k3_fingerprint config, const struct image_shard *
     return f;
 }
 
-char *k3_fingerprint_text(char *buf, k3_fingerprint f)
-{
-    snprintf(buf, K3_FINGERPRINT_TEXT, "%016" PRIx64 "%016" PRIx64, f.hi, f.lo);
-    return buf;
-}
-
 void k3_part_sizes(const k3_config *c, uint64_t bytes[K3_PARTS])
 {
     for (int p = 0; p < K3_PARTS; p++) {

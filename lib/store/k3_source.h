@@ -43,8 +43,8 @@ struct k3_source {
     /* Embedding rows of n ids, each below the vocabulary size: rows [n][hidden], bf16. */
     int (*embed)(k3_source *, const uint32_t *ids, size_t n, uint16_t *rows, k3_err *);
 
-    /* Asks for n distinct experts of a layer, in the cache policies' order of
-     * value (k3_trace.h): the last token's picks first, each token's in router
+    /* Asks for n distinct experts of a layer, in order of value
+     * (k3_distinct of k3_cache.h): the last token's picks first, each token's in router
      * order. The reads start at once. expert() hands them out one at a time, each released before the next
      * is taken: in ascending number if `ascending`, else in order of arrival.
      * All n must be taken before the next want(). The array

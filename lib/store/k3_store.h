@@ -20,14 +20,6 @@ typedef struct k3_extent {
     uint64_t offset, bytes; /* absolute in the shard file */
 } k3_extent;
 
-/* 128 bits over the config, every shard's size and every shard's header, so over
- * each tensor's name, dtype, shape and place; not over mtimes or the folder. */
-typedef struct k3_fingerprint {
-    uint64_t lo, hi;
-} k3_fingerprint;
-
-enum { K3_FINGERPRINT_TEXT = 33 };
-
 /* Opens MODEL/k3.index, or `index_file` if not NULL, and compares every shard
  * with it: same size and mtime, or same size and same header. Without the default
  * file the index is built in memory with one k3_note line and nothing is written;
@@ -49,13 +41,9 @@ void k3_index_close(k3_index *ix);
 /* The model's config, as it was when the index was made; belongs to the index. */
 const k3_config *k3_index_config(const k3_index *ix);
 const char *k3_index_dir(const k3_index *ix); /* the model folder as given */
+/* Over the config, every shard's size and every shard's header, so over each
+ * tensor's name, dtype, shape and place; not over mtimes or the folder. */
 k3_fingerprint k3_index_fingerprint(const k3_index *ix);
-/* 32 hexadecimal digits in buf (K3_FINGERPRINT_TEXT bytes); returns buf. */
-char *k3_fingerprint_text(char *buf, k3_fingerprint f);
-static inline bool k3_fingerprint_equal(k3_fingerprint a, k3_fingerprint b)
-{
-    return a.lo == b.lo && a.hi == b.hi;
-}
 
 /* Where tensor `id` of `layer` (-1: embedding and head) is; false if the model
  * has none there. at->bytes is the schema's size: of A_log the first

@@ -88,7 +88,7 @@ struct batch {
 struct frame {
     struct batch *batch;
     k3_trace_row *row;
-    int32_t *expert;
+    uint16_t *expert;
     float *weight;      /* NULL if the trace has none */
     uint8_t *residency;
     uint32_t batches, rows, choices;

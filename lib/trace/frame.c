@@ -148,7 +148,7 @@ static uint8_t *put_structure(const struct frame *f, const k3_trace_header *h, u
 }
 
 /* Place of `expert` among the first 255 of the previous row, or NEW. */
-static uint8_t symbol_of(const int32_t *row, uint32_t k, int32_t expert)
+static uint8_t symbol_of(const uint16_t *row, uint32_t k, uint16_t expert)
 {
     k = k < NEW ? k : NEW;
     for (uint32_t i = 0; i < k; i++)
@@ -186,13 +186,13 @@ static uint8_t *put_choices(struct frame *f, const k3_trace_header *h, uint8_t *
     memset(f->last_k, 0, (size_t)h->shape.layers * sizeof *f->last_k);
     for (uint32_t i = 0; i < f->batches; i++) {
         const struct batch *b = &f->batch[i];
-        const int32_t *e = f->expert + b->at, *last = f->expert + f->last_at[b->layer] * (f->last_k[b->layer] > 0);
+        const uint16_t *e = f->expert + b->at, *last = f->expert + f->last_at[b->layer] * (f->last_k[b->layer] > 0);
         uint32_t last_k = f->last_k[b->layer];
         for (uint32_t r = 0; r < b->rows; r++, last = e, last_k = b->k, e += b->k)
             for (uint32_t j = 0; j < b->k; j++) {
                 uint8_t s = *sym++ = symbol_of(last, last_k, e[j]);
                 if (s == NEW)
-                    put_bits(&bits, (uint32_t)e[j], nbits);
+                    put_bits(&bits, e[j], nbits);
             }
         f->last_at[b->layer] = b->at + (b->rows - 1) * b->k;
         f->last_k[b->layer] = b->k;
@@ -370,8 +370,8 @@ static int get_choices(struct frame *f, const k3_trace_header *h, const uint8_t 
     memset(f->last_k, 0, (size_t)h->shape.layers * sizeof *f->last_k);
     for (uint32_t i = 0; i < f->batches; i++) {
         const struct batch *b = &f->batch[i];
-        int32_t *e = f->expert + b->at;
-        const int32_t *last = f->expert + f->last_at[b->layer] * (f->last_k[b->layer] > 0);
+        uint16_t *e = f->expert + b->at;
+        const uint16_t *last = f->expert + f->last_at[b->layer] * (f->last_k[b->layer] > 0);
         uint32_t last_k = f->last_k[b->layer];
         for (uint32_t r = 0; r < b->rows; r++, last = e, last_k = b->k, e += b->k)
             for (uint32_t j = 0; j < b->k; j++) {
@@ -382,9 +382,10 @@ static int get_choices(struct frame *f, const k3_trace_header *h, const uint8_t 
                 }
                 for (; fill < nbits && numbers.at < numbers.end; fill += 8)
                     word |= (uint64_t)*numbers.at++ << fill;
-                e[j] = (int32_t)((uint32_t)word & mask);
-                if (s != NEW || fill < nbits || e[j] >= h->shape.experts)
+                uint32_t number = (uint32_t)word & mask;
+                if (s != NEW || fill < nbits || number >= (uint32_t)h->shape.experts)
                     return damaged(d, "a choice is no expert of this model");
+                e[j] = (uint16_t)number;
                 word >>= nbits;
                 fill -= nbits;
             }

@@ -1,4 +1,4 @@
-/* k3_sim.h - expert caches simulated over recorded routing.
+/* k3_sim.h - expert caches (k3_cache.h) simulated over recorded routing.
  *
  * Routing does not depend on the cache, so one trace answers for every policy
  * and size. Requests are collected from a trace (k3_requests), batched as the
@@ -7,6 +7,7 @@
 #ifndef K3_SIM_H
 #define K3_SIM_H
 
+#include "k3_cache.h"
 #include "k3_trace.h"
 
 /* ---- requests ---------------------------------------------------------------- */
@@ -25,11 +26,11 @@ typedef struct k3_requests {
     bool batched;
     k3_shape shape;
     uint64_t id_room, batch_room; /* private from here on */
-    uint32_t *mark, epoch;
-    int32_t *distinct;
+    uint8_t *seen;
+    uint16_t *distinct;
 } k3_requests;
 
-/* `batched`: a layer's distinct experts in the policies' order (k3_trace.h), as the
+/* `batched`: a layer's distinct experts in order of value (k3_distinct), as the
  * engine asks for them. Otherwise every choice is a request, in router order. */
 int k3_requests_new(k3_requests *q, const k3_shape *shape, bool batched, k3_err *err);
 int k3_requests_add(k3_requests *q, const k3_trace_batch *b, bool counted, k3_err *err);

@@ -1,16 +1,14 @@
 /* Requests collected from a trace. */
 #include "k3_sim.h"
-#include "policy.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 int k3_requests_new(k3_requests *q, const k3_shape *shape, bool batched, k3_err *err)
 {
     *q = (k3_requests){.batched = batched, .shape = *shape};
-    q->mark = calloc((size_t)shape->experts, sizeof *q->mark);
+    q->seen = calloc((size_t)shape->experts, sizeof *q->seen);
     q->distinct = malloc((size_t)shape->experts * sizeof *q->distinct);
-    if (q->mark && q->distinct)
+    if (q->seen && q->distinct)
         return 0;
     k3_requests_free(q);
     return k3_fail(err, K3_ESYS, "out of memory for requests");
@@ -20,7 +18,7 @@ void k3_requests_free(k3_requests *q)
 {
     free(q->id);
     free(q->batch);
-    free(q->mark);
+    free(q->seen);
     free(q->distinct);
     *q = (k3_requests){0};
 }
@@ -55,19 +53,19 @@ static int make_room(k3_requests *q, uint64_t n, k3_err *err)
 
 int k3_requests_add(k3_requests *q, const k3_trace_batch *b, bool counted, k3_err *err)
 {
-    const int32_t *e = b->experts;
-    int n = b->rows * b->k;
+    const uint16_t *e = b->experts;
+    size_t n = (size_t)b->rows * (size_t)b->k;
     if (q->batched) {
-        n = k3_distinct_experts(q->mark, &q->epoch, q->shape.experts, e, b->rows, b->k, q->distinct);
+        n = k3_distinct(q->seen, e, (size_t)b->rows, (size_t)b->k, q->distinct);
         e = q->distinct;
     }
-    int status = make_room(q, (uint64_t)n, err);
+    int status = make_room(q, n, err);
     if (status)
         return status;
     uint32_t base = (uint32_t)((b->layer - q->shape.first) * q->shape.experts), *id = q->id + q->n;
-    for (int i = 0; i < n; i++)
-        id[i] = base + (uint32_t)e[i];
+    for (size_t i = 0; i < n; i++)
+        id[i] = base + e[i];
     q->batch[q->batches++] = (k3_sim_batch){.n = (uint32_t)n, .layer = (uint16_t)b->layer, .counted = counted};
-    q->n += (uint64_t)n;
+    q->n += n;
     return 0;
 }

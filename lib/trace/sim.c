@@ -1,5 +1,5 @@
 /* The simulator's policies by name, and the engine's own behind the same call. */
-#include "sim.h"
+#include "sim_policies.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -156,11 +156,12 @@ static void engine_run(k3_sim *s, const k3_requests *q)
         uint32_t base = (uint32_t)((layer - s->shape.first) * s->shape.experts);
         if (s->batched) {
             for (int i = 0; i < n; i++)
-                s->experts[i] = (int32_t)(id[i] - base);
+                s->experts[i] = (uint16_t)(id[i] - base);
             hits = k3_policy_batch(s->policy, layer, s->experts, n, s->slot_of, s->hit);
         } else {
             for (int i = 0; i < n; i++) {
-                int32_t e = (int32_t)(id[i] - base), slot;
+                uint16_t e = (uint16_t)(id[i] - base);
+                int32_t slot;
                 uint8_t hit;
                 hits += k3_policy_batch(s->policy, layer, &e, 1, &slot, &hit);
             }
@@ -172,19 +173,19 @@ static void engine_run(k3_sim *s, const k3_requests *q)
 int k3_sim_run(k3_sim *s, const k3_requests *q, k3_err *err)
 {
     static void (*const run[K3_SIM_COUNT])(k3_sim *, const k3_requests *) = {
-        [K3_SIM_LRU] = engine_run,       [K3_SIM_LAYERS] = engine_run,    [K3_SIM_LFU] = engine_run,
-        [K3_SIM_FIFO] = k3_fifo_run,     [K3_SIM_CLOCK] = k3_clock_run,   [K3_SIM_RANDOM] = k3_random_run,
-        [K3_SIM_SLRU] = k3_slru_run,     [K3_SIM_2Q] = k3_twoq_run,       [K3_SIM_ARC] = k3_arc_run,
-        [K3_SIM_S3FIFO] = k3_s3fifo_run, [K3_SIM_SIEVE] = k3_sieve_run,   [K3_SIM_WTINYLFU] = k3_wtinylfu_run,
-        [K3_SIM_PIN] = k3_pin_run,
+        [K3_SIM_LRU] = engine_run,      [K3_SIM_LAYERS] = engine_run,   [K3_SIM_LFU] = engine_run,
+        [K3_SIM_FIFO] = k3_sim_fifo,    [K3_SIM_CLOCK] = k3_sim_clock,  [K3_SIM_RANDOM] = k3_sim_random,
+        [K3_SIM_SLRU] = k3_sim_slru,    [K3_SIM_2Q] = k3_sim_twoq,      [K3_SIM_ARC] = k3_sim_arc,
+        [K3_SIM_S3FIFO] = k3_sim_s3fifo, [K3_SIM_SIEVE] = k3_sim_sieve, [K3_SIM_WTINYLFU] = k3_sim_wtinylfu,
     };
-    if (s->kind == K3_SIM_BELADY || s->kind == K3_SIM_BELADY_BYPASS)
-        return k3_belady_run(s, q, s->kind == K3_SIM_BELADY_BYPASS, err);
-    if (s->kind == K3_SIM_PIN) {
-        int status = k3_pin_choose(s, q, err);
-        if (status)
-            return status;
+    switch (s->kind) {
+    case K3_SIM_PIN:
+        return k3_sim_pin(s, q, err);
+    case K3_SIM_BELADY:
+    case K3_SIM_BELADY_BYPASS:
+        return k3_sim_belady(s, q, s->kind == K3_SIM_BELADY_BYPASS, err);
+    default:
+        run[s->kind](s, q);
+        return 0;
     }
-    run[s->kind](s, q);
-    return 0;
 }

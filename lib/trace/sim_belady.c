@@ -5,7 +5,7 @@
  * is its largest member. As bits with summaries of 64, each step touches a few
  * words; ids are needed only to find next uses. Residents that are never used
  * again are merely counted. */
-#include "sim.h"
+#include "sim_policies.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -144,7 +144,7 @@ static uint32_t *find_next(const k3_sim *s, const k3_requests *q, k3_err *err)
     return next;
 }
 
-int k3_belady_run(k3_sim *s, const k3_requests *q, bool bypass, k3_err *err)
+int k3_sim_belady(k3_sim *s, const k3_requests *q, bool bypass, k3_err *err)
 {
     uint32_t *next = find_next(s, q, err);
     if (!next)

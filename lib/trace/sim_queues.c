@@ -1,5 +1,5 @@
 /* Policies over one list: FIFO, CLOCK, random, SIEVE, and popularity pin + LRU. */
-#include "sim.h"
+#include "sim_policies.h"
 
 #include <stdlib.h>
 
@@ -136,7 +136,7 @@ static int by_uses(const void *a, const void *b)
 }
 
 /* Marks the cap[0] hottest, of equals the one met first. */
-int k3_pin_choose(k3_sim *s, const k3_requests *q, k3_err *err)
+static int pin_choose(k3_sim *s, const k3_requests *q, k3_err *err)
 {
     struct hot *hot = calloc(s->nids, sizeof *hot);
     uint32_t distinct = 0;
@@ -183,4 +183,10 @@ static inline void pin_insert(k3_sim *s, uint32_t id, bool batched)
     admit(s, 0, id);
 }
 
-SIM_RUN(pin)
+int k3_sim_pin(k3_sim *s, const k3_requests *q, k3_err *err)
+{
+    int status = pin_choose(s, q, err);
+    if (!status)
+        sim_loop(s, q, pin_touch, pin_insert);
+    return status;
+}

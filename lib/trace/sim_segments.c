@@ -1,5 +1,5 @@
 /* Policies over several lists: SLRU, 2Q, ARC, S3-FIFO, W-TinyLFU. */
-#include "sim.h"
+#include "sim_policies.h"
 
 /* where[] = RESIDENT (unless it is a ghost) | counter | IN_LIST | list */
 static inline uint8_t place(int list, bool resident)

@@ -224,7 +224,7 @@ static int enter_step(k3_trace_writer *w, k3_err *err)
     return 0;
 }
 
-static int check_layer(const k3_trace_writer *w, int layer, const int32_t *experts, int n, const float *weights,
+static int check_layer(const k3_trace_writer *w, int layer, const uint16_t *experts, int n, const float *weights,
                        const uint8_t *residency, k3_err *err)
 {
     const k3_trace_header *h = &w->header;
@@ -240,7 +240,7 @@ static int check_layer(const k3_trace_writer *w, int layer, const int32_t *exper
         return k3_fail(err, K3_EUSAGE, "%s: layer %d: weights or residency are not as the header says", w->name,
                        layer);
     for (int i = 0; i < n; i++)
-        if (experts[i] < 0 || experts[i] >= h->shape.experts)
+        if (experts[i] >= h->shape.experts)
             return k3_fail(err, K3_EUSAGE, "%s: layer %d has no expert %d (0 to %d)", w->name, layer, experts[i],
                            h->shape.experts - 1);
     for (int i = 0; residency && i < n; i++)
@@ -250,7 +250,7 @@ static int check_layer(const k3_trace_writer *w, int layer, const int32_t *exper
     return 0;
 }
 
-int k3_trace_layer(k3_trace_writer *w, int layer, const int32_t *experts, int n, const float *weights,
+int k3_trace_layer(k3_trace_writer *w, int layer, const uint16_t *experts, int n, const float *weights,
                    const uint8_t *residency, k3_err *err)
 {
     struct frame *f = &w->frame;

@@ -26,14 +26,14 @@ static uint32_t below(uint32_t n)
 /* 40 % of a row is the previous row's, the rest falls off with the expert's number. */
 static int fill(k3_requests *q, int tokens, k3_err *err)
 {
-    static int32_t row[93][16];
+    static uint16_t row[93][16];
     for (int t = 0; t < tokens; t++)
         for (int l = 1; l < 93; l++) {
             for (int i = 0; i < 16; i++) {
                 if (t && below(100) < 40)
                     continue;
             again:
-                row[l][i] = (int32_t)(((uint64_t)below(896) * below(896) / 896 * 37 + (uint64_t)l * 101) % 896);
+                row[l][i] = (uint16_t)(((uint64_t)below(896) * below(896) / 896 * 37 + (uint64_t)l * 101) % 896);
                 for (int j = 0; j < 16; j++)
                     if (j != i && row[l][j] == row[l][i])
                         goto again;

@@ -57,7 +57,7 @@ static struct shape_of_step step_shape(int s)
     return (struct shape_of_step){s % 7 == 0 ? 1 + s % 5 : 1, s % 5 == 4 ? 2 : 3};
 }
 
-static void fill(int step, int layer, int n, int experts, int32_t *e, float *w, uint8_t *res)
+static void fill(int step, int layer, int n, int experts, uint16_t *e, float *w, uint8_t *res)
 {
     rng = (uint64_t)(step * 131 + layer) / 3 + 5; /* neighbours share numbers, as real routing does */
     for (int i = 0; i < n; i++) {
@@ -81,7 +81,7 @@ static void write_trace(const char *path, const k3_trace_header *h, int steps, b
                                     .phase = (uint32_t)(s % K3_PHASE_COUNT)};
         cr_assert_eq(k3_trace_step_rows(w, row, shape.rows, &err), 0);
         for (int l = h->shape.first; l < h->shape.layers; l++) {
-            int32_t e[32];
+            uint16_t e[32];
             float weight[32];
             uint8_t res[32];
             int n = shape.rows * shape.k;
@@ -100,7 +100,7 @@ static int check_trace(k3_trace_reader *r, const k3_trace_header *h, int s, uint
     const k3_trace_batch *b;
     int seen = 0, layer = h->shape.layers - 1, first = s;
     while (!k3_trace_next(r, &b, &err) && b) {
-        int32_t e[32];
+        uint16_t e[32];
         float weight[32];
         uint8_t res[32];
         if (b->new_step) {
@@ -184,7 +184,7 @@ Test(trace_format, a_step_longer_than_a_frame)
     k3_err err = {0};
     k3_trace_writer *w;
     k3_trace_row *row = calloc(ROWS, sizeof *row);
-    int32_t *e = malloc(ROWS * K * sizeof *e);
+    uint16_t *e = malloc(ROWS * K * sizeof *e);
     for (int i = 0; i < ROWS; i++)
         row[i].position = (uint64_t)i;
     cr_assert_eq(k3_trace_create(&w, file, &h, false, &err), 0);
@@ -548,7 +548,7 @@ Test(trace_format, the_writer_refuses_what_no_router_does)
 {
     k3_trace_header h = header(false, false);
     k3_trace_writer *w;
-    const int32_t e[4] = {0, 36, 5, 1}, high[1] = {37}, low[1] = {-1};
+    const uint16_t e[4] = {0, 36, 5, 1}, high[1] = {37};
     const float weight[3] = {0};
     cr_assert_eq(k3_trace_create(&w, file, &h, false, NULL), 0);
     cr_assert_eq(k3_trace_layer(w, 1, e, 3, NULL, NULL, NULL), K3_EUSAGE, "a layer before any step");
@@ -558,7 +558,6 @@ Test(trace_format, the_writer_refuses_what_no_router_does)
     cr_assert_eq(k3_trace_layer(w, 0, e, 3, NULL, NULL, NULL), K3_EUSAGE, "a layer without experts");
     cr_assert_eq(k3_trace_layer(w, 5, e, 3, NULL, NULL, NULL), K3_EUSAGE);
     cr_assert_eq(k3_trace_layer(w, 1, high, 1, NULL, NULL, NULL), K3_EUSAGE);
-    cr_assert_eq(k3_trace_layer(w, 1, low, 1, NULL, NULL, NULL), K3_EUSAGE);
     cr_assert_eq(k3_trace_layer(w, 1, e, 0, NULL, NULL, NULL), K3_EUSAGE);
     cr_assert_eq(k3_trace_layer(w, 1, e, 3, weight, NULL, NULL), K3_EUSAGE);
     k3_trace_row rows[3] = {{0}};
@@ -576,7 +575,7 @@ static uint64_t routed_bytes(int percent_kept)
     enum { TOKENS = 60, K = 16 };
     k3_trace_header h = header(false, true);
     h.shape = (k3_shape){.layers = 93, .first = 1, .experts = 896, .topk = K};
-    static int32_t row[93][K];
+    static uint16_t row[93][K];
     uint8_t res[K];
     k3_trace_writer *w;
     memset(row, 0, sizeof row);
@@ -588,11 +587,11 @@ static uint64_t routed_bytes(int percent_kept)
             for (int i = 0; i < K; i++) {
                 res[i] = t && (int)below(100) < percent_kept;
                 if (!res[i])
-                    row[l][i] = (int32_t)below(896);
+                    row[l][i] = (uint16_t)below(896);
             }
             for (int i = 0; i < K; i++) { /* ranks change a little */
                 int a = (int)below(K), b = a ? a - 1 : 1;
-                int32_t x = row[l][a];
+                uint16_t x = row[l][a];
                 row[l][a] = row[l][b];
                 row[l][b] = x;
             }
@@ -617,7 +616,7 @@ Test(trace_format, nothing_is_left_when_the_disk_is_full)
     k3_trace_header h = header(false, false);
     k3_err err = {0};
     k3_trace_writer *w;
-    int32_t e[3] = {1, 2, 3};
+    const uint16_t e[3] = {1, 2, 3};
     int status = k3_trace_create(&w, "/dev/full", &h, false, &err);
     if (!status) {
         status = k3_trace_step(w, 0, 0, 0, &err);

@@ -26,7 +26,7 @@ static void start(k3_requests *q, k3_shape shape, bool batched)
     cr_assert_eq(k3_requests_new(q, &shape, batched, NULL), 0);
 }
 
-static void add(k3_requests *q, int layer, const int32_t *e, int rows, int k)
+static void add(k3_requests *q, int layer, const uint16_t *e, int rows, int k)
 {
     const k3_trace_batch b = {.rows = rows, .k = k, .layer = layer, .experts = e};
     cr_assert_eq(k3_requests_add(q, &b, true, NULL), 0);
@@ -58,16 +58,16 @@ static uint32_t distinct_of(const k3_requests *q)
 /* Layers in turn, a few positions at a time, popular experts and repeats. */
 static void random_trace(k3_requests *q, k3_shape shape, int steps, bool batched)
 {
-    int32_t e[16 * 64], last[64] = {0};
+    uint16_t e[16 * 64], last[64] = {0};
     start(q, shape, batched);
     for (int s = 0; s < steps; s++) {
         int rows = below(10) ? 1 : 1 + (int)below(12);
         for (int l = shape.first; l < shape.layers; l++) {
             for (int i = 0; i < rows * shape.topk; i++) {
             again:
-                e[i] = below(3)   ? (int32_t)below((uint32_t)shape.experts)
+                e[i] = below(3)   ? (uint16_t)below((uint32_t)shape.experts)
                        : below(2) ? last[below(64)]
-                                  : (int32_t)below((uint32_t)(shape.experts + 7) / 8);
+                                  : (uint16_t)below((uint32_t)(shape.experts + 7) / 8);
                 for (int j = i / shape.topk * shape.topk; j < i; j++)
                     if (e[j] == e[i])
                         goto again;
@@ -193,13 +193,13 @@ Test(trace_sim, belady_is_the_optimum)
     const k3_shape tiny = {.layers = 1, .first = 0, .experts = 8, .topk = 2};
     for (int round = 0; round < 40; round++) {
         k3_requests q;
-        int32_t e[8];
+        uint16_t e[8];
         start(&q, tiny, true);
         for (int s = 0; s < 14; s++) {
             int n = 1 + (int)below(3);
             for (int i = 0; i < n; i++) {
             again:
-                e[i] = (int32_t)below(8);
+                e[i] = (uint16_t)below(8);
                 for (int j = 0; j < i; j++)
                     if (e[j] == e[i])
                         goto again;
@@ -236,7 +236,7 @@ Test(trace_sim, no_slot_one_slot_one_request_none)
 {
     for (int batched = 0; batched < 2; batched++) {
         k3_requests none, one, q;
-        const int32_t e[] = {5};
+        const uint16_t e[] = {5};
         start(&none, small, batched);
         start(&one, small, batched);
         add(&one, 2, e, 1, 1);
@@ -263,7 +263,7 @@ Test(trace_sim, uniform_requests_hit_by_the_share_held)
     k3_requests q;
     start(&q, flat, false);
     for (int i = 0; i < REQUESTS; i++) {
-        const int32_t e[] = {(int32_t)below(500)};
+        const uint16_t e[] = {(uint16_t)below(500)};
         const k3_trace_batch b = {.rows = 1, .k = 1, .experts = e};
         cr_assert_eq(k3_requests_add(&q, &b, i >= WARM, NULL), 0);
     }
@@ -285,7 +285,7 @@ Test(trace_sim, a_cycle_defeats_lru_by_one_slot)
     start(&q, cycle, false);
     for (int t = 0; t < 40; t++)
         for (int l = 0; l < 5; l++) {
-            const int32_t e[] = {l, l + 1, l + 2};
+            const uint16_t e[] = {l, l + 1, l + 2};
             add(&q, l, e, 1, 3);
         }
     cr_assert_eq(hits_of(K3_SIM_LRU, &q, 14), 0);
@@ -298,7 +298,7 @@ Test(trace_sim, a_cycle_defeats_lru_by_one_slot)
 Test(trace_sim, warm_up_is_not_counted)
 {
     k3_requests q;
-    const int32_t e[] = {1, 2, 3};
+    const uint16_t e[] = {1, 2, 3};
     start(&q, small, true);
     for (int i = 0; i < 10; i++) {
         const k3_trace_batch b = {.rows = 1, .k = 3, .layer = 1, .experts = e};

@@ -1,7 +1,7 @@
-/* Inside of the simulator: lists over expert ids, and the loop over requests
- * that each policy is compiled into. */
-#ifndef K3_TRACE_SIM_H
-#define K3_TRACE_SIM_H
+/* A simulated cache: lists over expert ids, and the loop over requests that each
+ * policy is compiled into. */
+#ifndef K3_TRACE_SIM_STATE_H
+#define K3_TRACE_SIM_STATE_H
 
 #include "k3_sim.h"
 
@@ -32,7 +32,8 @@ struct k3_sim {
     uint32_t period;
     uint64_t accesses;
     k3_policy *policy;   /* the engine's */
-    int32_t *experts, *slot_of;
+    uint16_t *experts;
+    int32_t *slot_of;
     uint8_t *hit;
     uint64_t *bits[6];   /* belady: times of next use, level 0, and its summaries */
 };
@@ -125,24 +126,11 @@ static inline __attribute__((always_inline)) void sim_loop(k3_sim *s, const k3_r
     }
 }
 
-/* One definition a policy: NAME_run from NAME_touch and NAME_insert. */
+/* One definition a policy: k3_sim_NAME from NAME_touch and NAME_insert. */
 #define SIM_RUN(name)                                    \
-    void k3_##name##_run(k3_sim *s, const k3_requests *q)     \
+    void k3_sim_##name(k3_sim *s, const k3_requests *q)     \
     {                                                    \
         sim_loop(s, q, name##_touch, name##_insert);     \
     }
-
-void k3_fifo_run(k3_sim *s, const k3_requests *q);
-void k3_clock_run(k3_sim *s, const k3_requests *q);
-void k3_random_run(k3_sim *s, const k3_requests *q);
-void k3_slru_run(k3_sim *s, const k3_requests *q);
-void k3_twoq_run(k3_sim *s, const k3_requests *q);
-void k3_arc_run(k3_sim *s, const k3_requests *q);
-void k3_s3fifo_run(k3_sim *s, const k3_requests *q);
-void k3_sieve_run(k3_sim *s, const k3_requests *q);
-void k3_wtinylfu_run(k3_sim *s, const k3_requests *q);
-void k3_pin_run(k3_sim *s, const k3_requests *q);
-int k3_pin_choose(k3_sim *s, const k3_requests *q, k3_err *err);
-int k3_belady_run(k3_sim *s, const k3_requests *q, bool bypass, k3_err *err);
 
 #endif

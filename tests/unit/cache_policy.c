@@ -1,5 +1,5 @@
 /* The engine's cache policies against a plain model of their rules. */
-#include "k3_trace.h"
+#include "k3_cache.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static k3_policy *policy(int kind, k3_shape shape, uint32_t slots)
 }
 
 /* n distinct experts, the low numbers more often. */
-static void draw(int32_t *e, int n, int experts)
+static void draw(uint16_t *e, int n, int experts)
 {
     for (int i = 0; i < n; i++) {
     again:
@@ -48,7 +48,8 @@ static void check_contract(int kind, uint32_t slots)
         held[i] = -1;
     for (int step = 0; step < 400; step++) {
         int layer = FIRST + step % (LAYERS - FIRST), n = step % 11 ? TOPK : (int)below(EXPERTS) + 1;
-        int32_t e[EXPERTS], slot[EXPERTS];
+        uint16_t e[EXPERTS];
+        int32_t slot[EXPERTS];
         uint8_t hit[EXPERTS];
         draw(e, n, EXPERTS);
         int hits = k3_policy_batch(p, layer, e, n, slot, hit), counted = 0;
@@ -71,7 +72,7 @@ static void check_contract(int kind, uint32_t slots)
     k3_policy_free(p);
 }
 
-Test(trace_policy, slots_never_alias)
+Test(cache_policy, slots_never_alias)
 {
     static const uint32_t sizes[] = {0, 1, 2, 3, 4, 14, 15, 16, 17, 31, IDS};
     for (int kind = 0; kind < K3_POLICY_COUNT; kind++)
@@ -86,7 +87,7 @@ struct model {
     long now;
 };
 
-static int model_batch(struct model *m, int per_layer, int slots, int layer, const int32_t *e, int n)
+static int model_batch(struct model *m, int per_layer, int slots, int layer, const uint16_t *e, int n)
 {
     int hits = 0, list = per_layer ? layer : 0;
     bool own[IDS] = {false};
@@ -123,7 +124,8 @@ static void check_lru(int kind, int per_layer, int quota, uint32_t slots)
     struct model m = {.now = 1};
     for (int step = 0; step < 600; step++) {
         int layer = FIRST + step % (LAYERS - FIRST), n = step % 13 ? TOPK : (int)below(EXPERTS) + 1;
-        int32_t e[EXPERTS], slot[EXPERTS];
+        uint16_t e[EXPERTS];
+        int32_t slot[EXPERTS];
         uint8_t hit[EXPERTS];
         draw(e, n, EXPERTS);
         int want = model_batch(&m, per_layer, quota, layer, e, n);
@@ -135,13 +137,13 @@ static void check_lru(int kind, int per_layer, int quota, uint32_t slots)
     k3_policy_free(p);
 }
 
-Test(trace_policy, lru_follows_the_batch_rules)
+Test(cache_policy, lru_follows_the_batch_rules)
 {
     for (int slots = 0; slots <= 40; slots++)
         check_lru(K3_POLICY_LRU, 0, slots, (uint32_t)slots);
 }
 
-Test(trace_policy, layers_are_lrus_of_their_own)
+Test(cache_policy, layers_are_lrus_of_their_own)
 {
     /* every layer the same share: 3..13 slots each of 5 layers */
     for (int quota = TOPK; quota <= EXPERTS; quota++)
@@ -151,7 +153,8 @@ Test(trace_policy, layers_are_lrus_of_their_own)
 /* Slots that a layer can hold at most, found by filling it. */
 static int fill_layer(k3_policy *p, int layer)
 {
-    int32_t e[EXPERTS], slot[EXPERTS];
+    uint16_t e[EXPERTS];
+        int32_t slot[EXPERTS];
     uint8_t hit[EXPERTS];
     int held = 0;
     for (int i = 0; i < EXPERTS; i++)
@@ -162,7 +165,7 @@ static int fill_layer(k3_policy *p, int layer)
     return held;
 }
 
-Test(trace_policy, dealing_uses_every_slot_and_never_splits_a_share)
+Test(cache_policy, dealing_uses_every_slot_and_never_splits_a_share)
 {
     for (uint32_t slots = 0; slots <= (LAYERS - FIRST) * EXPERTS + 5; slots++) {
         k3_policy *p = policy(K3_POLICY_LAYERS, shape, slots);
@@ -182,20 +185,23 @@ Test(trace_policy, dealing_uses_every_slot_and_never_splits_a_share)
     }
 }
 
-Test(trace_policy, batch_order_is_newest_position_first)
+/* What the forward pass asks for and what the simulator replays. */
+Test(cache_policy, batch_order_is_newest_position_first)
 {
-    k3_policy *p = policy(K3_POLICY_LRU, shape, 4);
-    static const int32_t rows[3][3] = {{5, 6, 7}, {7, 1, 5}, {2, 1, 9}};
-    static const int32_t want[] = {2, 1, 9, 7, 5, 6};
-    int32_t got[9];
-    cr_assert_eq(k3_policy_distinct(p, &rows[0][0], 3, 3, got), 6);
-    cr_assert_arr_eq(got, want, sizeof want);
-    k3_policy_free(p);
+    static const uint16_t rows[3][3] = {{5, 6, 7}, {7, 1, 5}, {2, 1, 9}};
+    static const uint16_t want[] = {2, 1, 9, 7, 5, 6};
+    uint16_t got[9];
+    uint8_t seen[10] = {0}, none[10] = {0};
+    for (int round = 0; round < 2; round++) {
+        cr_assert_eq(k3_distinct(seen, &rows[0][0], 3, 3, got), 6);
+        cr_assert_arr_eq(got, want, sizeof want);
+        cr_assert_arr_eq(seen, none, sizeof seen, "the scratch must be zeros again");
+    }
 }
 
 /* One token's set cycles: LRU well below it hits nothing, at it everything. A policy
  * that ages by global time would repeat LRU's zero; lfu must settle on what fits. */
-Test(trace_policy, lfu_survives_the_cycle_that_defeats_lru)
+Test(cache_policy, lfu_survives_the_cycle_that_defeats_lru)
 {
     enum { SET = (LAYERS - FIRST) * TOPK };
     for (uint32_t slots = 1; slots <= SET; slots++) {
@@ -203,7 +209,7 @@ Test(trace_policy, lfu_survives_the_cycle_that_defeats_lru)
         int hits_lru = 0, hits_lfu = 0;
         for (int token = 0; token < 40; token++)
             for (int l = FIRST; l < LAYERS; l++) {
-                const int32_t e[TOPK] = {l, l + 6, 0};
+                const uint16_t e[TOPK] = {l, l + 6, 0};
                 int32_t slot[TOPK];
                 uint8_t hit[TOPK];
                 int a = k3_policy_batch(lru, l, e, TOPK, slot, hit), b = k3_policy_batch(lfu, l, e, TOPK, slot, hit);
@@ -226,7 +232,7 @@ struct scores {
     int held;
 };
 
-static int score_batch(struct scores *m, int slots, int layer, const int32_t *e, int n)
+static int score_batch(struct scores *m, int slots, int layer, const uint16_t *e, int n)
 {
     bool own[IDS] = {false}, was[IDS];
     int hits = 0;
@@ -254,7 +260,7 @@ static int score_batch(struct scores *m, int slots, int layer, const int32_t *e,
     return hits;
 }
 
-Test(trace_policy, lfu_follows_its_definition)
+Test(cache_policy, lfu_follows_its_definition)
 {
     /* Batch sizes 3, 5 and 7 in turn keep the scores of different layers apart, so that no tie decides. */
     static const int size[LAYERS] = {0, 0, 3, 5, 7, 11, 13};
@@ -264,7 +270,8 @@ Test(trace_policy, lfu_follows_its_definition)
         int differ = 0, total = 0;
         for (int step = 0; step < 1000; step++) {
             int layer = FIRST + step % (LAYERS - FIRST);
-            int32_t e[EXPERTS], slot[EXPERTS];
+            uint16_t e[EXPERTS];
+        int32_t slot[EXPERTS];
             uint8_t hit[EXPERTS];
             draw(e, size[layer], EXPERTS);
             int want = score_batch(&m, slots, layer, e, size[layer]);
@@ -278,7 +285,7 @@ Test(trace_policy, lfu_follows_its_definition)
     }
 }
 
-Test(trace_policy, clear_forgets_history)
+Test(cache_policy, clear_forgets_history)
 {
     for (int kind = 0; kind < K3_POLICY_COUNT; kind++) {
         k3_policy *p = policy(kind, shape, 9);
@@ -287,7 +294,8 @@ Test(trace_policy, clear_forgets_history)
             rng = 42;
             k3_policy_clear(p);
             for (int step = 0; step < 200; step++) {
-                int32_t e[TOPK], slot[TOPK];
+                uint16_t e[TOPK];
+                int32_t slot[TOPK];
                 uint8_t hit[TOPK];
                 draw(e, TOPK, EXPERTS);
                 hits[round] += k3_policy_batch(p, FIRST + step % 5, e, TOPK, slot, hit);
@@ -298,7 +306,7 @@ Test(trace_policy, clear_forgets_history)
     }
 }
 
-Test(trace_policy, refuses_nonsense)
+Test(cache_policy, refuses_nonsense)
 {
     static const k3_shape bad[] = {{0, 0, 8, 2}, {4, 4, 8, 2}, {4, -1, 8, 2},
                                    {4, 0, 0, 1}, {4, 0, 8, 9}, {4, 0, 8, 0}};

@@ -10,7 +10,7 @@
  * [2^-age, 2^(1-age)): the order is by age, then by the fraction. Ages grow
  * together, so a layer's residents stay sorted in a list whose end is the
  * layer's lowest, and a tournament over the layers finds the lowest of all. */
-#include "policy.h"
+#include "lfu.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,26 +26,26 @@ struct lfu {
     uint32_t leaves;    /* power of two */
 };
 
-int k3_lfu_new(k3_policy *p, k3_err *err)
+lfu *k3_lfu_new(const struct residents *r)
 {
-    struct lfu *f = p->lfu = calloc(1, sizeof *f);
+    lfu *f = calloc(1, sizeof *f);
     if (!f)
-        return k3_fail(err, K3_ESYS, "out of memory");
-    for (f->leaves = 1; f->leaves < (uint32_t)p->lists; f->leaves *= 2)
+        return NULL;
+    for (f->leaves = 1; f->leaves < (uint32_t)r->lists; f->leaves *= 2)
         ;
-    f->visit = calloc((size_t)p->lists, sizeof *f->visit);
-    f->last = calloc(p->nids, sizeof *f->last);
-    f->fraction = calloc(p->nids, sizeof *f->fraction);
-    f->sorted = calloc((size_t)p->shape.experts, sizeof *f->sorted);
+    f->visit = calloc((size_t)r->lists, sizeof *f->visit);
+    f->last = calloc(r->nids, sizeof *f->last);
+    f->fraction = calloc(r->nids, sizeof *f->fraction);
+    f->sorted = calloc((size_t)r->shape.experts, sizeof *f->sorted);
     f->tree = calloc(2 * (size_t)f->leaves, sizeof *f->tree);
-    if (!f->visit || !f->last || !f->fraction || !f->sorted || !f->tree)
-        return k3_fail(err, K3_ESYS, "out of memory");
-    return 0;
+    if (f->visit && f->last && f->fraction && f->sorted && f->tree)
+        return f;
+    k3_lfu_free(f);
+    return NULL;
 }
 
-void k3_lfu_free(k3_policy *p)
+void k3_lfu_free(lfu *f)
 {
-    struct lfu *f = p->lfu;
     if (!f)
         return;
     free(f->visit);
@@ -56,12 +56,11 @@ void k3_lfu_free(k3_policy *p)
     free(f);
 }
 
-void k3_lfu_clear(k3_policy *p)
+void k3_lfu_clear(lfu *f, const struct residents *r)
 {
-    struct lfu *f = p->lfu;
-    memset(f->visit, 0, (size_t)p->lists * sizeof *f->visit);
-    memset(f->last, 0, p->nids * sizeof *f->last);
-    memset(f->fraction, 0, p->nids * sizeof *f->fraction);
+    memset(f->visit, 0, (size_t)r->lists * sizeof *f->visit);
+    memset(f->last, 0, r->nids * sizeof *f->last);
+    memset(f->fraction, 0, r->nids * sizeof *f->fraction);
     memset(f->tree, 0, 2 * (size_t)f->leaves * sizeof *f->tree);
 }
 
@@ -72,10 +71,9 @@ static uint64_t key_of(uint32_t age, uint32_t fraction, uint32_t list)
 }
 
 /* Enters the last of the layer's list into the tournament. */
-static void update(k3_policy *p, uint32_t list)
+static void update(lfu *f, const struct residents *r, uint32_t list)
 {
-    struct lfu *f = p->lfu;
-    uint32_t head = p->slots + list, last = p->node[head].prev, id = p->node[last].id;
+    uint32_t head = r->slots + list, last = r->node[head].prev, id = r->node[last].id;
     uint32_t i = f->leaves + list;
     uint64_t key = last == head ? 0 : key_of(f->visit[list] - f->last[id], f->fraction[id], list);
     for (; f->tree[i] != key; i /= 2) {
@@ -88,7 +86,7 @@ static void update(k3_policy *p, uint32_t list)
 }
 
 /* The score of an expert used now; `rank` is what its place adds. */
-static uint32_t use(struct lfu *f, uint32_t id, uint32_t visit, uint32_t rank)
+static uint32_t use(lfu *f, uint32_t id, uint32_t visit, uint32_t rank)
 {
     uint32_t age = visit - f->last[id], past = 0;
     if (f->last[id] && age <= 16)
@@ -98,18 +96,17 @@ static uint32_t use(struct lfu *f, uint32_t id, uint32_t visit, uint32_t rank)
 }
 
 /* A slot for an expert that misses with this score, or -1. */
-static int32_t take_slot(k3_policy *p, uint32_t fraction)
+static int32_t take_slot(lfu *f, struct residents *r, uint32_t fraction)
 {
-    struct lfu *f = p->lfu;
-    if (p->list[0].used < p->slots)
-        return (int32_t)p->list[0].used++;
+    if (r->list[0].used < r->slots)
+        return (int32_t)r->list[0].used++;
     uint64_t lowest = f->tree[1];
     if (lowest < key_of(0, fraction, 0xffff) || !lowest)
         return -1;
-    uint32_t list = (uint32_t)(lowest & 0xffff), slot = p->node[p->slots + list].prev;
-    unlink_slot(p->node, slot);
-    p->slot_of[p->node[slot].id] = -1;
-    update(p, list);
+    uint32_t list = (uint32_t)(lowest & 0xffff), slot = r->node[r->slots + list].prev;
+    unlink_slot(r->node, slot);
+    r->slot_of[r->node[slot].id] = -1;
+    update(f, r, list);
     return (int32_t)slot;
 }
 
@@ -133,33 +130,25 @@ static void sort(uint64_t *v, int n)
     }
 }
 
-int k3_lfu_batch(k3_policy *p, int layer, const int32_t *experts, int n, int32_t *slot_of, uint8_t *hit)
+int k3_lfu_batch(lfu *f, struct residents *r, int layer, const uint16_t *experts, int n, int32_t *slot_of, uint8_t *hit)
 {
-    struct lfu *f = p->lfu;
-    uint32_t list = (uint32_t)(layer - p->shape.first), first = list * (uint32_t)p->shape.experts;
+    uint32_t list = (uint32_t)(layer - r->shape.first), first = list * (uint32_t)r->shape.experts;
     uint32_t visit = ++f->visit[list], step = (RANK_SHARE - 1) * 256u / (uint32_t)n;
-    int hits = 0, held = 0;
+    int hits = take_hits(r, first, experts, n, slot_of, hit), held = 0;
+    update(f, r, list);
     for (int i = 0; i < n; i++) {
-        slot_of[i] = p->slot_of[first + (uint32_t)experts[i]];
-        hit[i] = slot_of[i] >= 0;
-        hits += hit[i];
-        if (hit[i])
-            unlink_slot(p->node, (uint32_t)slot_of[i]);
-    }
-    update(p, list);
-    for (int i = 0; i < n; i++) {
-        uint32_t id = first + (uint32_t)experts[i], fraction = use(f, id, visit, (uint32_t)(n - i) * step >> 8);
-        if (!hit[i] && (slot_of[i] = take_slot(p, fraction)) < 0)
+        uint32_t id = first + experts[i], fraction = use(f, id, visit, (uint32_t)(n - i) * step >> 8);
+        if (!hit[i] && (slot_of[i] = take_slot(f, r, fraction)) < 0)
             continue;
-        p->node[slot_of[i]].id = id;
-        p->slot_of[id] = slot_of[i];
+        r->node[slot_of[i]].id = id;
+        r->slot_of[id] = slot_of[i];
         /* from the end: the batch's order is nearly that of the scores */
         f->sorted[n - ++held] =
             (uint64_t)fraction << 48 | (uint64_t)(uint16_t)(n - 1 - i) << 32 | (uint32_t)slot_of[i];
     }
     sort(f->sorted + n - held, held);
     for (int i = n - held; i < n; i++)
-        push_first(p->node, p->slots + list, (uint32_t)f->sorted[i]);
-    update(p, list);
+        push_first(r->node, r->slots + list, (uint32_t)f->sorted[i]);
+    update(f, r, list);
     return hits;
 }

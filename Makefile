@@ -34,6 +34,9 @@ ISA_avx2   := -mavx2 -mfma -mf16c
 ISA_avx512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c
 isa_flags   = $(if $(findstring avx512,$(1)),$(ISA_avx512),$(if $(findstring avx2,$(1)),$(ISA_avx2)))
 
+# Threads of the programs have small stacks, and the library's may be the caller's.
+frame_limit = $(if $(SAN),,$(if $(filter lib/% cmd/%,$(1)),-Wframe-larger-than=16384))
+
 LIB_SRC  := $(foreach p,$(PARTS),$(wildcard lib/$(p)/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o)
 LIB      := $(BUILD)/libk3core.a
@@ -48,7 +51,7 @@ $(LIB): $(LIB_OBJ)
 $(BUILD)/%.o: %.c Makefile
 	$(call SAY,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(K3_CFLAGS) $(CFLAGS) $(call isa_flags,$(notdir $<)) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(K3_CFLAGS) $(CFLAGS) $(call isa_flags,$(notdir $<)) $(call frame_limit,$<) -MMD -MP -c $< -o $@
 
 define program
 $(BIN)/$(1): $(patsubst %.c,$(BUILD)/%.o,$(wildcard cmd/$(1)/*.c)) $(LIB)

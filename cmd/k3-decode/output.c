@@ -99,7 +99,7 @@ int rows_add(struct rows *r, const void *rows, uint64_t n, k3_err *err)
 
 static int copy_spool(struct rows *r, k3_err *err)
 {
-    char buf[65536];
+    char buf[8192];
     size_t n;
     rewind(r->to);
     while ((n = fread(buf, 1, sizeof buf, r->to)))

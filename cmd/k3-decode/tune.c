@@ -6,7 +6,6 @@
  * shows at once, or by a host that serves a virtual disk from its memory, which only the pace of whole layers shows.
  * So from time to time some layers are read in each way, and the way that took least is kept. */
 #include "streamer.h"
-#include "k3_kernel.h"
 
 #include <string.h>
 
@@ -60,6 +59,14 @@ const struct way *tune_way(const struct streamer *s, uint64_t pass, uint32_t til
     return t->copied ? &t->copying : &t->way[trial >= 0 ? (uint32_t)trial : t->best];
 }
 
+/* How the products of the layer at hand should read their weights. Called by the thread that calls the products. */
+static void tell_reading(struct streamer *s)
+{
+    s->base.reading = k3_reading_usual();
+    if (tune_way(s, s->pass, s->tile)->keep)
+        s->base.reading = k3_reading_kept(s->base.reading);
+}
+
 /* The layer of the tile at hand begins. */
 static void enter(struct streamer *s)
 {
@@ -74,7 +81,7 @@ static void enter(struct streamer *s)
         memset(t->layers, 0, sizeof t->layers);
     }
     t->trying = trial;
-    k3_keep_weights = tune_way(s, s->pass, s->tile)->keep;
+    tell_reading(s);
 }
 
 void tune_pass(struct streamer *s)
@@ -109,5 +116,4 @@ void tune_read(struct streamer *s, double wall, double cpu)
     t->copied = t->timed_cpu > t->timed_wall / (t->copied ? 8 : 4);
     t->timed_wall = t->timed_cpu = 0;
     t->timed = 0;
-    k3_keep_weights = tune_way(s, s->pass, s->tile)->keep;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CHUNK = 4 << 20, BF16_BATCH = 4096 };
+enum { CHUNK = 4 << 20, BF16_BATCH = 2048 };
 
 static const struct {
     const char *dtype, *npy;

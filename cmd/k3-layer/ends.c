@@ -44,7 +44,7 @@ static int read_ids(k3_ids *ids, uint32_t vocab, k3_err *err)
 {
     k3_id_reader reader = {.name = "standard input", .vocab = vocab};
     uint64_t line = 0;
-    char buf[16384];
+    char buf[8192];
     size_t n;
     int status;
     while ((n = fread(buf, 1, sizeof buf, stdin)))

@@ -131,21 +131,21 @@ INLINE void gemm_slab(int type, gemm_scratch *g, const gemm_block *b, size_t k, 
     }
 }
 
-INLINE void gemm(int type, float *out, size_t ldo, const matrix *m, const float *x, size_t ldx, size_t T)
+INLINE void gemm(int type, const product *p, gemm_scratch *g)
 {
-    gemm_scratch g;
+    const matrix *m = &p->m;
     const size_t slabs = (m->n + SLAB - 1) / SLAB, slab = (m->n / slabs + 31) / 32 * 32; /* of about equal size */
     for (size_t r = 0; r < m->rows; r += BLOCK_R)
-        for (size_t t = 0; t < T; t += BLOCK_T) {
-            gemm_block b = {m,
-                            r,
-                            m->rows - r < BLOCK_R ? m->rows - r : BLOCK_R,
-                            x + t * ldx,
-                            ldx,
-                            T - t < BLOCK_T ? T - t : BLOCK_T,
-                            out + t * ldo + r,
-                            ldo};
+        for (size_t t = 0; t < p->T; t += BLOCK_T) {
+            gemm_block b = {.m = m,
+                            .r = r,
+                            .R = m->rows - r < BLOCK_R ? m->rows - r : BLOCK_R,
+                            .x = p->x + t * p->ldx,
+                            .ldx = p->ldx,
+                            .T = p->T - t < BLOCK_T ? p->T - t : BLOCK_T,
+                            .out = p->out + t * p->ldo + r,
+                            .ldo = p->ldo};
             for (size_t k = 0; k < m->n; k += slab)
-                gemm_slab(type, &g, &b, k, m->n - k < slab ? m->n - k : slab);
+                gemm_slab(type, g, &b, k, m->n - k < slab ? m->n - k : slab);
         }
 }

@@ -18,22 +18,61 @@
 
 #include "k3_base.h"
 
+/* How weights that come from memory are read; it changes the speed and no bit. A product with few tokens reads
+ * `streams` rows side by side, each far from the next, and asks for lines `distance` bytes ahead, counted over all
+ * streams. */
+typedef enum k3_hint {
+    K3_HINT_NONE, /* leave it to the processor */
+    K3_HINT_T0,   /* into all caches: where a processor will soon write the same memory anew, it has the lines still */
+    K3_HINT_NTA,  /* past the outer caches: weights are used once, and leave room for others */
+} k3_hint;
+
+typedef struct k3_reading {
+    k3_hint hint;
+    uint32_t distance; /* bytes; 0: the usual */
+    uint32_t streams;  /* 0: what suits the kernel; more than it has registers for: as many as it can */
+} k3_reading;
+
+/* A row-major matrix of weights. */
+typedef struct k3_weights {
+    const void *data;     /* bf16 or float32 [rows][cols], or MXFP4 codes [rows][cols/2] */
+    const uint8_t *scale; /* MXFP4: [rows][cols/32] */
+    size_t rows, cols;
+} k3_weights;
+
+/* n vectors of float32, `ld` elements apart. */
+typedef struct k3_vectors {
+    const float *data;
+    size_t n, ld;
+} k3_vectors;
+
+/* What a product needs beside its operands: memory of the caller's that no other thread uses meanwhile, K3_SCRATCH_BYTES
+ * aligned to 64, whose contents mean nothing before and after; and how to read the weights. No kernel needs more than
+ * 16 KB of stack. */
+enum { K3_SCRATCH_BYTES = 448 << 10 };
+typedef struct k3_work {
+    void *scratch;
+    k3_reading reading;
+} k3_work;
+
+/* One token of one KDA head; q, k, v and alpha [D]. */
+typedef struct k3_kda {
+    const float *q, *k, *v, *alpha;
+    float beta;
+} k3_kda;
+
 typedef struct k3_kernels {
     const char *name; /* "scalar", "avx2", "avx512" */
 
-    /* ---- products with a row-major matrix w [rows][n]; x [T][ldx], out [T][ldo] ---- */
+    /* ---- products with a row-major matrix w; vectors x of w->cols elements, out [x->n][ldo] ---- */
 
-    /* out[t*ldo + r] = dot(w[r], x[t]). T tokens give the bits of T calls with T = 1. bf16 widens exactly. */
-    void (*mm_bf16)(float *out, size_t ldo, const uint16_t *w, size_t rows, size_t n, const float *x, size_t ldx,
-                    size_t T);
-    void (*mm_f32)(float *out, size_t ldo, const float *w, size_t rows, size_t n, const float *x, size_t ldx,
-                   size_t T);
+    /* out[t*ldo + r] = dot(w[r], x[t]). T vectors give the bits of T calls with one. bf16 widens exactly. */
+    void (*mm_bf16)(float *out, size_t ldo, const k3_weights *w, const k3_vectors *x, const k3_work *work);
+    void (*mm_f32)(float *out, size_t ldo, const k3_weights *w, const k3_vectors *x, const k3_work *work);
 
-    /* The same with MXFP4 weights: packed [rows][n/2], scale [rows][n/32], n a multiple of 32.
-     * xs [T][ldx] is x in the order of mxfp4_split. Per group of 32 lane l takes the weights of byte l:
-     * the even element first, then the odd one. */
-    void (*mm_mxfp4)(float *out, size_t ldo, const uint8_t *packed, const uint8_t *scale, size_t rows, size_t n,
-                     const float *xs, size_t ldx, size_t T);
+    /* The same with MXFP4 weights, cols a multiple of 32. x in the order of mxfp4_split. Per group of 32 lane l takes
+     * the weights of byte l: the even element first, then the odd one. */
+    void (*mm_mxfp4)(float *out, size_t ldo, const k3_weights *w, const k3_vectors *x, const k3_work *work);
     /* Per group of 32 elements: the 16 even ones, then the 16 odd ones. n a multiple of 32. */
     void (*mxfp4_split)(float *xs, const float *x, size_t n);
     /* One row of n weights in natural order, widened exactly: packed [n/2], scale [n/32]. */
@@ -47,10 +86,9 @@ typedef struct k3_kernels {
     void (*tmm_bf16)(float *out, const float *a, const uint16_t *m, size_t rows, size_t cols);
     /* The chain goes on from the values in out, so that blocks of rows can follow each other. m [rows][ldm]. */
     void (*tmm_f32)(float *out, const float *a, const float *m, size_t rows, size_t cols, size_t ldm);
-    /* H vectors against one matrix: out[h*ldo + c] goes on with a[h*lda + i] * m[i*ldm + c].
-     * The bits of H calls of tmm_f32, with m read once. */
-    void (*tmm_f32_multi)(float *out, size_t ldo, const float *a, size_t lda, size_t H, const float *m, size_t rows,
-                          size_t cols, size_t ldm);
+    /* Several vectors, of m->n elements, against one matrix m [m->n][cols]: out[h*ldo + c] goes on with
+     * a[h][i] * m[i][c]. The bits of a->n calls of tmm_f32, with m read once. */
+    void (*tmm_f32_multi)(float *out, size_t ldo, const k3_vectors *a, const k3_vectors *m, size_t cols);
 
     /* ---- elementwise and reductions; out may be x (or g) itself ---- */
 
@@ -74,10 +112,9 @@ typedef struct k3_kernels {
     float (*max)(const float *x, size_t n); /* exact; unspecified if any is NaN */
     /* In place x = exp(x - max); returns the sum: lane = index mod 16 from +0, folded by halves. */
     float (*exp_sum)(float *x, size_t n, float max);
-    /* One token of one KDA head. S [D][D] (key, value), q, k, v, alpha, o [D]; all row operations are chains:
+    /* One token of one KDA head. S [D][D] (key, value), o [D]; all row operations are chains:
      * S = alpha_i * S; u = S'k; S = fma(k_i, beta*(v - u), S); o = S'q. */
-    void (*kda_step)(float *S, const float *q, const float *k, const float *v, const float *alpha, float beta,
-                     float *o, size_t D);
+    void (*kda_step)(float *S, float *o, const k3_kda *token, size_t D);
     void (*axpy)(float *y, float a, const float *x, size_t n); /* y = fma(a, x, y) */
     void (*add)(float *y, const float *x, size_t n);           /* y = y + x */
     void (*scale)(float *y, float a, size_t n);                /* y = y * a */
@@ -92,9 +129,11 @@ const k3_kernels *k3_kernels_select(const char *isa, k3_err *err);
 /* The i-th table available on this machine, from plain to best; NULL past the last. */
 const k3_kernels *k3_kernels_available(int i);
 
-/* Whether matrices should stay in the outer caches once they are multiplied: true where a processor will soon write
- * their memory anew, as a read from the page cache does. Speed only, for all tables, at any time. */
-extern _Atomic bool k3_keep_weights;
+/* The usual reading of this machine's maker, before anything is measured. */
+k3_reading k3_reading_usual(void);
+
+/* The same where the memory of the weights will soon be written by a processor: lines stay in the outer caches. */
+k3_reading k3_reading_kept(k3_reading r);
 
 /* The indices of the k largest of s[n] in descending order, the lowest index
  * first on ties; NaN counts as smaller than everything. k <= n. */

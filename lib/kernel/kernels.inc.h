@@ -16,6 +16,8 @@ INLINE void store_part(float *p, v16 v, size_t n)
 
 #include "math.inc.h"
 #include "mm.inc.h"
+#include "gemm.inc.h"
+#include "product.inc.h"
 #include "tmm.inc.h"
 #include "vector.inc.h"
 

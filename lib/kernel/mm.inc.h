@@ -1,14 +1,9 @@
-/* Products with row-major matrices: register tiles of rows and tokens for a
- * few tokens, where memory is the limit; gemm.inc.h for more.
+/* Products with row-major matrices and few tokens, where memory is the limit: register tiles of rows and tokens.
  *
  * Row i of a tile lies `gap` rows from row i-1, far away, so that each of the
  * few streams is sequential through the whole matrix. Adjacent rows would make
  * every stream jump at each row's end, and the hardware prefetcher needs long
  * to follow a new one: 28 against 38 GB/s.
- *
- * Weights are used once and prefetched past the outer caches: a line left there
- * would have to be invalidated when storage next writes its tile buffer. Not
- * with k3_keep_weights: a processor writes faster to lines that it still has.
  */
 
 typedef struct {
@@ -17,6 +12,16 @@ typedef struct {
     size_t rows, n;
     const float (*tables)[16]; /* MXFP4: by scale byte */
 } matrix;
+
+/* A matrix against T tokens. */
+typedef struct {
+    matrix m;
+    const float *x; /* [T][ldx] */
+    size_t ldx, T;
+    float *out; /* [T][ldo] */
+    size_t ldo;
+    k3_reading reading; /* distance and hint as they are meant */
+} product;
 
 enum { BF16, F32, MXFP4 };
 
@@ -139,22 +144,31 @@ INLINE void tile_tail(int type, int R, int M, const tile_in *in, size_t k, size_
     }
 }
 
-INLINE void prefetch(const uint8_t *p, bool keep)
+/* The next BLOCK columns of R rows, `ahead` bytes from column k. */
+enum { BLOCK = 128, LINE = 64 };
+INLINE void prefetch(int type, int R, const tile_in *in, size_t k, const k3_reading *how)
 {
-    if (keep)
-        __builtin_prefetch(p, 0, 3);
-    else
-        __builtin_prefetch(p, 0, 0);
+    const size_t at = weight_bytes(type, k) + how->distance / (uint32_t)R;
+#define ASK(locality)                                                                                                \
+    UNROLL                                                                                                           \
+    for (int i = 0; i < R; i++)                                                                                      \
+        UNROLL                                                                                                       \
+    for (size_t b = 0; b < weight_bytes(type, BLOCK); b += LINE)                                                     \
+    __builtin_prefetch(in->w[i] + at + b, 0, locality)
+    if (how->hint == K3_HINT_NTA)
+        ASK(0);
+    else if (how->hint == K3_HINT_T0)
+        ASK(3);
+#undef ASK
 }
 
-/* Rows r, r + gap, ... r + (R-1) gap against M tokens. */
-INLINE void tile(int type, int R, int M, float *out, size_t ldo, const matrix *m, size_t r, size_t gap,
-                 const float *x, size_t ldx)
+/* Rows r, r + gap, ... r + (R-1) gap against M tokens from token t. */
+INLINE void tile(int type, int R, int M, const product *p, size_t r, size_t gap, size_t t)
 {
-    enum { BLOCK = 128, LINE = 64 };
+    const matrix *m = &p->m;
     const size_t n = m->n;
-    const bool keep = atomic_load_explicit(&k3_keep_weights, memory_order_relaxed);
-    tile_in in = {.tables = m->tables, .x = x, .ldx = ldx};
+    const k3_reading how = p->reading;
+    tile_in in = {.tables = m->tables, .x = p->x + t * p->ldx, .ldx = p->ldx};
     v16 acc[TILE_MAX][TILE_MAX];
     UNROLL
     for (int i = 0; i < R; i++) {
@@ -166,11 +180,7 @@ INLINE void tile(int type, int R, int M, float *out, size_t ldo, const matrix *m
     }
     size_t k = 0;
     for (; k + BLOCK <= n; k += BLOCK) {
-        UNROLL
-        for (int i = 0; i < R; i++)
-            UNROLL
-        for (size_t b = 0; b < weight_bytes(type, BLOCK); b += LINE)
-            prefetch(in.w[i] + weight_bytes(type, k) + b + AHEAD / R, keep);
+        prefetch(type, R, &in, k, &how);
         for (size_t u = 0; u < BLOCK; u += 32)
             tile_step(type, R, M, &in, k + u, acc);
     }
@@ -186,88 +196,61 @@ INLINE void tile(int type, int R, int M, float *out, size_t ldo, const matrix *m
     for (int i = 0; i < R; i++)
         UNROLL
     for (int j = 0; j < M; j++)
-        out[(size_t)j * ldo + r + (size_t)i * gap] = v_sum(acc[i][j]);
+        p->out[(t + (size_t)j) * p->ldo + r + (size_t)i * gap] = v_sum(acc[i][j]);
 }
 
 /* All rows against M tokens, R streams of rows at a time. */
-INLINE void rows_by(int type, int R, int M, float *out, size_t ldo, const matrix *m, const float *x, size_t ldx)
+INLINE void rows_by(int type, int R, int M, const product *p)
 {
-    const size_t gap = m->rows / (size_t)R;
+    const size_t gap = p->m.rows / (size_t)R;
     for (size_t r = 0; r < gap; r++)
-        tile(type, R, M, out, ldo, m, r, gap, x, ldx);
-    for (size_t r = gap * (size_t)R; r < m->rows; r++)
-        for (size_t j = 0; j < (size_t)M; j++)
-            tile(type, 1, 1, out + j * ldo, ldo, m, r, 0, x + j * ldx, ldx);
+        tile(type, R, M, p, r, gap, 0);
+    for (size_t r = gap * (size_t)R; r < p->m.rows; r++)
+        for (size_t t = 0; t < (size_t)M; t++)
+            tile(type, 1, 1, p, r, 0, t);
 }
 
-#include "gemm.inc.h"
-
-INLINE void mm(int type, float *out, size_t ldo, const matrix *m, const float *x, size_t ldx, size_t T)
+/* One token: as many streams as are asked for, of the numbers there are. */
+INLINE void one_token(int type, const product *p)
 {
-#define FEW(M)                                                                                                       \
-    if (T == M && M <= FEW_T) {                                                                                      \
-        rows_by(type, few_rows(type == MXFP4, M), M, out, ldo, m, x, ldx);                                           \
+    const uint32_t streams = p->reading.streams ? p->reading.streams : (uint32_t)few_rows(type == MXFP4, 1);
+#define STREAMS(R)                                                                                                   \
+    if (R <= STREAMS_MAX && (streams >= R || R == 1)) {                                                              \
+        rows_by(type, R <= STREAMS_MAX ? R : 1, 1, p);                                                               \
         return;                                                                                                      \
     }
-    FEW(1)
+    STREAMS(8)
+    STREAMS(4)
+    STREAMS(2)
+    STREAMS(1)
+#undef STREAMS
+}
+
+/* Up to FEW_T tokens; false if there are more. */
+INLINE bool few_tokens(int type, const product *p)
+{
+#define FEW(M)                                                                                                       \
+    if (p->T == M && M <= FEW_T) {                                                                                   \
+        rows_by(type, few_rows(type == MXFP4, M), M, p);                                                             \
+        return true;                                                                                                 \
+    }
+    if (p->T == 1) {
+        one_token(type, p);
+        return true;
+    }
     FEW(2)
     FEW(3)
     FEW(4)
     FEW(5)
     FEW(6)
 #undef FEW
-    gemm(type, out, ldo, m, x, ldx, T);
-}
-
-static void mm_bf16(float *out, size_t ldo, const uint16_t *w, size_t rows, size_t n, const float *x, size_t ldx,
-                    size_t T)
-{
-    mm(BF16, out, ldo, &(matrix){.w = (const uint8_t *)w, .rows = rows, .n = n}, x, ldx, T);
-}
-
-static void mm_f32(float *out, size_t ldo, const float *w, size_t rows, size_t n, const float *x, size_t ldx,
-                   size_t T)
-{
-    mm(F32, out, ldo, &(matrix){.w = (const uint8_t *)w, .rows = rows, .n = n}, x, ldx, T);
-}
-
-static void mm_mxfp4(float *out, size_t ldo, const uint8_t *packed, const uint8_t *scale, size_t rows, size_t n,
-                     const float *xs, size_t ldx, size_t T)
-{
-    float tables[256][16] __attribute__((aligned(64)));
-    for (int s = 0; s < 256; s++)
-        v_mxfp4_table((uint8_t)s, tables[s]);
-    mm(MXFP4, out, ldo, &(matrix){packed, scale, rows, n, (const float(*)[16])tables}, xs, ldx, T);
-}
-
-static void mxfp4_split(float *xs, const float *x, size_t n)
-{
-    for (size_t g = 0; g < n; g += 32)
-        for (size_t i = 0; i < 16; i++) {
-            xs[g + i] = x[g + 2 * i];
-            xs[g + 16 + i] = x[g + 2 * i + 1];
-        }
-}
-
-static void mxfp4_decode(float *out, const uint8_t *packed, const uint8_t *scale, size_t n)
-{
-    for (size_t g = 0; g < n; g += 32) {
-        v16 even, odd;
-        float half[32], table[16];
-        v_mxfp4_table(scale[g / 32], table);
-        v_mxfp4(packed + g / 2, table, &even, &odd);
-        v_store(half, even);
-        v_store(half + 16, odd);
-        for (size_t i = 0; i < 16; i++) {
-            out[g + 2 * i] = half[i];
-            out[g + 2 * i + 1] = half[16 + i];
-        }
-    }
+    return false;
 }
 
 static float dot(const float *a, const float *b, size_t n)
 {
     float out;
-    tile(F32, 1, 1, &out, 1, &(matrix){.w = (const uint8_t *)a, .rows = 1, .n = n}, 0, 0, b, n);
+    const product p = {.m = {.w = (const uint8_t *)a, .rows = 1, .n = n}, .x = b, .T = 1, .out = &out};
+    tile(F32, 1, 1, &p, 0, 0, 0);
     return out;
 }

@@ -20,8 +20,6 @@ static bool has_avx512(void)
 }
 #endif
 
-_Atomic bool k3_keep_weights = false;
-
 const k3_kernels *k3_kernels_available(int i)
 {
     if (i == 0)

@@ -16,13 +16,13 @@
  * and the sizes that suit its registers:
  *   TILE_R x TILE_T   rows x tokens of a tile for many tokens
  *   FEW_T, few_rows   up to FEW_T tokens a tile has them all and few_rows() rows; TILE_MAX bounds both
+ *   STREAMS_MAX       rows of a tile of one token, at most
  *   CHAIN_H, CHAIN_V  vectors x columns / 16 of a tile of chains; CHAIN_N rows at once for one vector
  */
 #ifndef K3_V16_H
 #define K3_V16_H
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -47,7 +47,7 @@
 #endif
 #endif
 
-enum { AHEAD = 8192 }; /* bytes that the prefetches of one tile run ahead, over all its rows */
+enum { AHEAD = 8192 }; /* the usual distance of k3_reading */
 
 /* Adding it rounds a small float to the nearest integer, which then stands in the low bits. */
 #define ROUNDER 12582912.0f

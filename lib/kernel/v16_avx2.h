@@ -10,7 +10,7 @@ typedef struct {
     __m256 lo, hi;
 } v16;
 
-enum { TILE_R = 3, TILE_T = 2, TILE_MAX = 4, FEW_T = 3, CHAIN_H = 3, CHAIN_V = 2, CHAIN_N = 4 };
+enum { TILE_R = 3, TILE_T = 2, TILE_MAX = 4, FEW_T = 3, STREAMS_MAX = 4, CHAIN_H = 3, CHAIN_V = 2, CHAIN_N = 4 };
 
 INLINE int few_rows(int mxfp4, int T)
 {

@@ -8,7 +8,7 @@
 
 typedef __m512 v16;
 
-enum { TILE_R = 6, TILE_T = 4, TILE_MAX = 6, FEW_T = 6, CHAIN_H = 6, CHAIN_V = 4, CHAIN_N = 8 };
+enum { TILE_R = 6, TILE_T = 4, TILE_MAX = 8, FEW_T = 6, STREAMS_MAX = 8, CHAIN_H = 6, CHAIN_V = 4, CHAIN_N = 8 };
 
 INLINE int few_rows(int mxfp4, int T)
 {

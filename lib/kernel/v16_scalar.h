@@ -8,7 +8,7 @@ typedef struct {
     float f[16];
 } v16;
 
-enum { TILE_R = 2, TILE_T = 2, TILE_MAX = 2, FEW_T = 2, CHAIN_H = 2, CHAIN_V = 2, CHAIN_N = 4 };
+enum { TILE_R = 2, TILE_T = 2, TILE_MAX = 2, FEW_T = 2, STREAMS_MAX = 2, CHAIN_H = 2, CHAIN_V = 2, CHAIN_N = 4 };
 
 INLINE int few_rows(int mxfp4, int T)
 {

@@ -71,7 +71,7 @@ static int feed_forward(k3_model *m, k3_source *src, int layer, const float *x, 
 {
     if (k3_is_moe(m->c, (uint64_t)layer))
         return k3_moe_block(m, src, layer, x, out, err);
-    return k3_mlp_block(m, src, layer, K3_T_DENSE_GATE, K3_T_DENSE_UP, K3_T_DENSE_DOWN, m->c->dense_inter, x, out, err);
+    return k3_mlp_dense(m, src, layer, x, out, err);
 }
 
 /* The router's input before attention is known: the mix without what attention will add, or will put in the stream's
@@ -129,7 +129,7 @@ int k3_head(k3_model *m, k3_source *src, uint64_t layers, float *logits, k3_err 
     if (status)
         return status;
     size_t n = wanted_rows(m, mixed(m, K3_T_OUT_RES_NORM, K3_T_OUT_RES_PROJ));
-    if ((status = k3_pass_matrix(m, src, -1, K3_T_HEAD, m->x, c->hidden, n, logits, c->vocab, err)))
+    if ((status = k3_pass_matrix(m, src, -1, K3_T_HEAD, &(struct operands){m->x, c->hidden, n, logits, c->vocab}, err)))
         return status;
     for (size_t i = 0; i < n * c->vocab; i++)
         if (!isfinite(logits[i]))
@@ -186,5 +186,5 @@ int k3_part(k3_model *m, k3_source *src, int layer, k3_layer_part part, const fl
         return feed_forward(m, src, layer, x, out, err);
     if ((status = k3_pass_skip(m, src, layer, K3_T_ROUTER, err)) || (status = k3_pass_skip(m, src, layer, K3_T_LATENT_DOWN, err)))
         return status;
-    return k3_mlp_block(m, src, layer, K3_T_SHARED_GATE, K3_T_SHARED_UP, K3_T_SHARED_DOWN, m->c->shared_width, x, out, err);
+    return k3_mlp_shared(m, src, layer, x, out, err);
 }

@@ -22,23 +22,31 @@ struct head_state {
     size_t ld;
 };
 
-/* q, k or v of one head: the convolution over the carried history and the new rows, then SiLU. */
-static void convolve(k3_model *m, const float *rows, size_t ld, float *history, size_t ld_history, const float *w, size_t n,
-                     size_t head, float *in, float *out)
+/* What one head's tokens give, rows of tokens apart by `ld`, at the head's columns; o NULL: only the state matters. */
+struct outputs {
+    float *o;
+    const float *gate;
+    size_t ld;
+};
+
+/* q, k or v (i = 0, 1, 2) of one head: the convolution over the carried history and the new rows, then SiLU.
+ * rows [conv_kernel-1+n][D] is scratch. */
+static void convolve(k3_model *m, const struct inputs *in, struct head_state *st, size_t head, int i, float *rows, float *out)
 {
-    size_t D = m->c->kda_head_dim, keep = m->c->conv_kernel - 1;
-    for (size_t i = 0; i < keep; i++)
-        memcpy(in + i * D, history + i * ld_history, D * sizeof *in);
+    size_t D = m->c->kda_head_dim, keep = m->c->conv_kernel - 1, n = in->n;
+    const float *from = (const float *const[]){in->q, in->k, in->v}[i], *w = m->vec[K3_T_Q_CONV + i];
+    for (size_t r = 0; r < keep; r++)
+        memcpy(rows + r * D, st->history[i] + r * st->ld, D * sizeof *rows);
     for (size_t t = 0; t < n; t++)
-        memcpy(in + (keep + t) * D, rows + t * ld + head * D, D * sizeof *in);
-    m->k->conv_silu(out, in, w + head * D * (keep + 1), D, keep + 1, n);
-    for (size_t i = 0; i < keep; i++)
-        memcpy(history + i * ld_history, in + (n + i) * D, D * sizeof *in);
+        memcpy(rows + (keep + t) * D, from + t * in->ld + head * D, D * sizeof *rows);
+    m->k->conv_silu(out, rows, w + head * D * (keep + 1), D, keep + 1, n);
+    for (size_t r = 0; r < keep; r++)
+        memcpy(st->history[i] + r * st->ld, rows + (n + r) * D, D * sizeof *rows);
 }
 
-/* One head over n tokens, in token order. o and gate [n][ld] at the head's columns; o NULL: only the state matters. */
-static void run_head(k3_model *m, const struct inputs *in, struct head_state *st, size_t head, float *o, const float *gate,
-                     size_t ld_o, float *scratch)
+/* One head over n tokens, in token order. */
+static void run_head(k3_model *m, const struct inputs *in, struct head_state *st, size_t head, const struct outputs *to,
+                     float *scratch)
 {
     const k3_config *c = m->c;
     size_t D = c->kda_head_dim, keep = c->conv_kernel - 1, n = in->n;
@@ -46,19 +54,20 @@ static void run_head(k3_model *m, const struct inputs *in, struct head_state *st
     float a = m->vec[K3_T_A_LOG][head]; /* already exp(A_log) */
     float scale = 1 / sqrtf((float)D);
 
-    convolve(m, in->q, in->ld, st->history[0], st->ld, m->vec[K3_T_Q_CONV], n, head, rows, q);
-    convolve(m, in->k, in->ld, st->history[1], st->ld, m->vec[K3_T_K_CONV], n, head, rows, k);
-    convolve(m, in->v, in->ld, st->history[2], st->ld, m->vec[K3_T_V_CONV], n, head, rows, v);
+    convolve(m, in, st, head, 0, rows, q);
+    convolve(m, in, st, head, 1, rows, k);
+    convolve(m, in, st, head, 2, rows, v);
     for (size_t t = 0; t < n; t++) {
-        float *out = o ? o + t * ld_o : unused;
+        float *out = to->o ? to->o + t * to->ld : unused;
         m->k->l2norm(q + t * D, q + t * D, D, 1e-6f, scale);
         m->k->l2norm(k + t * D, k + t * D, D, 1e-6f, 1);
         m->k->decay(alpha, in->z + t * in->ld + head * D, m->vec[K3_T_DT_BIAS] + head * D, D, a, (float)c->gate_lower_bound);
-        m->k->kda_step(st->S, q + t * D, k + t * D, v + t * D, alpha, in->beta[t * in->ld_beta + head], out, D);
-        if (!o)
+        const k3_kda token = {q + t * D, k + t * D, v + t * D, alpha, in->beta[t * in->ld_beta + head]};
+        m->k->kda_step(st->S, out, &token, D);
+        if (!to->o)
             continue;
         m->k->rmsnorm(out, out, m->vec[K3_T_O_NORM], D, (float)c->eps);
-        m->k->mul_sigmoid(out, gate + t * ld_o, D);
+        m->k->mul_sigmoid(out, to->gate + t * to->ld, D);
     }
 }
 
@@ -103,11 +112,11 @@ static void head_span(k3_model *m, int layer, const k3_span *span, size_t first,
                         .ld = W, .ld_beta = c->kda_heads, .n = span->n};
     if (span->state->settle) {
         struct inputs kept = kept_inputs(m, span->state, layer, span->state->settle);
-        run_head(m, &kept, &st, head, NULL, NULL, 0, m->worker[worker]);
+        run_head(m, &kept, &st, head, &(struct outputs){0}, m->worker[worker]);
     }
     if (span->tentative)
         st = working_copy(m, &st, worker);
-    run_head(m, &in, &st, head, b->o + column, b->g + column, W, m->worker[worker]);
+    run_head(m, &in, &st, head, &(struct outputs){b->o + column, b->g + column, W}, m->worker[worker]);
 }
 
 static void heads(k3_model *m, void *arg, int worker, size_t begin, size_t end)
@@ -153,20 +162,18 @@ static int recur(k3_model *m, int layer, k3_err *err)
 
 int k3_kda_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err)
 {
-    const k3_config *c = m->c;
     struct kda_buf *b = &m->kda;
-    size_t T = m->tokens, d = c->hidden, W = c->kda_width, D = c->kda_head_dim, H = c->kda_heads;
     int status;
-    if ((status = k3_pass_matrix(m, src, layer, K3_T_Q, x, d, T, b->q, W, err)) ||
-        (status = k3_pass_matrix(m, src, layer, K3_T_K, x, d, T, b->k, W, err)) ||
-        (status = k3_pass_matrix(m, src, layer, K3_T_V, x, d, T, b->v, W, err)) ||
-        (status = k3_pass_matrix(m, src, layer, K3_T_F_A, x, d, T, b->fa, D, err)) ||
-        (status = k3_pass_matrix(m, src, layer, K3_T_F_B, b->fa, D, T, b->z, W, err)) ||
-        (status = k3_pass_matrix(m, src, layer, K3_T_BETA, x, d, T, b->beta, H, err)) ||
-        (status = k3_pass_matrix(m, src, layer, K3_T_G, x, d, T, b->g, W, err)))
+    if ((status = k3_pass_tokens(m, src, layer, K3_T_Q, x, b->q, err)) ||
+        (status = k3_pass_tokens(m, src, layer, K3_T_K, x, b->k, err)) ||
+        (status = k3_pass_tokens(m, src, layer, K3_T_V, x, b->v, err)) ||
+        (status = k3_pass_tokens(m, src, layer, K3_T_F_A, x, b->fa, err)) ||
+        (status = k3_pass_tokens(m, src, layer, K3_T_F_B, b->fa, b->z, err)) ||
+        (status = k3_pass_tokens(m, src, layer, K3_T_BETA, x, b->beta, err)) ||
+        (status = k3_pass_tokens(m, src, layer, K3_T_G, x, b->g, err)))
         return status;
-    m->k->sigmoid(b->beta, b->beta, T * H);
+    m->k->sigmoid(b->beta, b->beta, m->tokens * m->c->kda_heads);
     if ((status = recur(m, layer, err)))
         return status;
-    return k3_pass_matrix(m, src, layer, K3_T_O, b->o, W, T, out, d, err);
+    return k3_pass_tokens(m, src, layer, K3_T_O, b->o, out, err);
 }

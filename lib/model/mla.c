@@ -29,15 +29,20 @@ static void append_latents(k3_model *m, int layer)
     }
 }
 
-/* nh <= HEAD_BLOCK heads of one token over positions 0..n-1 of its cache.
- * scratch: scores [HEAD_BLOCK][max_positions], then q [HEAD_BLOCK][row], then o [HEAD_BLOCK][R]. */
-static void attend_block(k3_model *m, const struct attend *a, const float *latent, size_t n, size_t token, size_t h0,
-                         size_t nh, float *scratch)
+/* Heads h0 .. h0+nh-1 of a token, nh <= HEAD_BLOCK, and its cache of n positions. */
+struct attend_part {
+    size_t token, h0, nh, n;
+    const float *latent; /* [n][R + rope] */
+};
+
+/* scratch of the worker: scores [HEAD_BLOCK][max_positions], then q [HEAD_BLOCK][row], then o [HEAD_BLOCK][R]. */
+static void attend_block(k3_model *m, const struct attend *a, const struct attend_part *b, int worker)
 {
     const k3_config *c = m->c;
     size_t R = c->kv_lora_rank, rope = c->qk_rope, row = R + rope, nope = c->qk_nope, dv = c->v_dim, dq = nope + rope;
-    size_t ld = m->max_positions;
-    float *score = scratch, *qc = score + HEAD_BLOCK * ld, *lat = qc + HEAD_BLOCK * row;
+    size_t ld = m->max_positions, token = b->token, h0 = b->h0, nh = b->nh, n = b->n;
+    const k3_work work = k3_pass_work(m, worker);
+    float *score = m->worker[worker], *qc = score + HEAD_BLOCK * ld, *lat = qc + HEAD_BLOCK * row;
     float scale = 1 / sqrtf((float)dq);
 
     for (size_t i = 0; i < nh; i++) {
@@ -46,7 +51,7 @@ static void attend_block(k3_model *m, const struct attend *a, const float *laten
         m->k->tmm_bf16(qc + i * row, q, keys, nope, R);
         memcpy(qc + i * row + R, q + nope, rope * sizeof *qc);
     }
-    m->k->mm_f32(score, ld, latent, n, row, qc, row, nh);
+    m->k->mm_f32(score, ld, &(k3_weights){.data = b->latent, .rows = n, .cols = row}, &(k3_vectors){qc, nh, row}, &work);
     memset(lat, 0, nh * R * sizeof *lat);
     float sum[HEAD_BLOCK];
     for (size_t i = 0; i < nh; i++) {
@@ -54,12 +59,12 @@ static void attend_block(k3_model *m, const struct attend *a, const float *laten
         m->k->scale(p, scale, n);
         sum[i] = m->k->exp_sum(p, n, m->k->max(p, n));
     }
-    m->k->tmm_f32_multi(lat, R, score, ld, nh, latent, n, R, row);
+    m->k->tmm_f32_multi(lat, R, &(k3_vectors){score, nh, ld}, &(k3_vectors){b->latent, n, row}, R);
     for (size_t i = 0; i < nh; i++) {
         const uint16_t *values = a->kv_b + ((h0 + i - a->head0) * (nope + dv) + nope) * R;
         float *o = m->mla.o + (token * c->heads + h0 + i) * dv;
         m->k->scale(lat + i * R, 1 / sum[i], R);
-        m->k->mm_bf16(o, dv, values, dv, R, lat + i * R, R, 1);
+        m->k->mm_bf16(o, dv, &(k3_weights){.data = values, .rows = dv, .cols = R}, &(k3_vectors){lat + i * R, 1, R}, &work);
         m->k->mul_sigmoid(o, m->mla.g + (token * c->heads + h0 + i) * dv, dv);
     }
 }
@@ -71,9 +76,10 @@ static void attend_heads(k3_model *m, void *arg, int worker, size_t begin, size_
         size_t nh = end - h < HEAD_BLOCK ? end - h : HEAD_BLOCK, token = 0;
         for (size_t i = 0; i < m->nspans; i++) {
             const k3_state *st = m->spans[i].state;
-            for (size_t t = 0; t < m->spans[i].n; t++, token++)
-                attend_block(m, a, st->layer[a->layer].latent, st->position + t + 1, token, a->head0 + h, nh,
-                             m->worker[worker]);
+            for (size_t t = 0; t < m->spans[i].n; t++, token++) {
+                const struct attend_part b = {token, a->head0 + h, nh, st->position + t + 1, st->layer[a->layer].latent};
+                attend_block(m, a, &b, worker);
+            }
         }
     }
 }
@@ -100,18 +106,16 @@ int k3_mla_block(k3_model *m, k3_source *src, int layer, const float *x, float *
 {
     const k3_config *c = m->c;
     struct mla_buf *b = &m->mla;
-    size_t T = m->tokens, d = c->hidden, row = c->kv_lora_rank + c->qk_rope, HV = c->heads * c->v_dim;
     int status;
-    if ((status = k3_pass_matrix(m, src, layer, K3_T_Q_A, x, d, T, b->qa, c->q_lora_rank, err)))
+    if ((status = k3_pass_tokens(m, src, layer, K3_T_Q_A, x, b->qa, err)))
         return status;
     k3_pass_norm(m, b->qa, c->q_lora_rank, m->vec[K3_T_Q_A_NORM], c->latent_eps, b->qa);
-    if ((status = k3_pass_matrix(m, src, layer, K3_T_Q_B, b->qa, c->q_lora_rank, T, b->q,
-                              c->heads * (c->qk_nope + c->qk_rope), err)) ||
-        (status = k3_pass_matrix(m, src, layer, K3_T_KV_A, x, d, T, b->c, row, err)) ||
-        (status = k3_pass_matrix(m, src, layer, K3_T_G, x, d, T, b->g, HV, err)))
+    if ((status = k3_pass_tokens(m, src, layer, K3_T_Q_B, b->qa, b->q, err)) ||
+        (status = k3_pass_tokens(m, src, layer, K3_T_KV_A, x, b->c, err)) ||
+        (status = k3_pass_tokens(m, src, layer, K3_T_G, x, b->g, err)))
         return status;
     append_latents(m, layer);
     if ((status = attend_all(m, src, layer, err)))
         return status;
-    return k3_pass_matrix(m, src, layer, K3_T_O, b->o, HV, T, out, d, err);
+    return k3_pass_tokens(m, src, layer, K3_T_O, b->o, out, err);
 }

@@ -1,7 +1,6 @@
 /* SiTU MLP: the dense one and the shared experts. */
 #include "pass.h"
 
-
 static void activate(k3_model *m, void *arg, int worker, size_t begin, size_t end)
 {
     (void)arg, (void)worker;
@@ -9,14 +8,30 @@ static void activate(k3_model *m, void *arg, int worker, size_t begin, size_t en
                (float)m->c->linear_beta);
 }
 
-int k3_mlp_block(k3_model *m, k3_source *src, int layer, k3_tensor_id gate, k3_tensor_id up, k3_tensor_id down,
-              uint64_t width, const float *x, float *out, k3_err *err)
+/* The three tensors and the inner width. */
+struct mlp {
+    k3_tensor_id gate, up, down;
+    uint64_t width;
+};
+
+static int run(k3_model *m, k3_source *src, int layer, const struct mlp *p, const float *x, float *out, k3_err *err)
 {
-    size_t T = m->tokens, d = m->c->hidden;
     int status;
-    if ((status = k3_pass_matrix(m, src, layer, gate, x, d, T, m->mlp.gate, width, err)) ||
-        (status = k3_pass_matrix(m, src, layer, up, x, d, T, m->mlp.up, width, err)))
+    if ((status = k3_pass_tokens(m, src, layer, p->gate, x, m->mlp.gate, err)) ||
+        (status = k3_pass_tokens(m, src, layer, p->up, x, m->mlp.up, err)))
         return status;
-    k3_pass_parallel(m, T * width, 1024, activate, NULL);
-    return k3_pass_matrix(m, src, layer, down, m->mlp.gate, width, T, out, d, err);
+    k3_pass_parallel(m, m->tokens * p->width, 1024, activate, NULL);
+    return k3_pass_tokens(m, src, layer, p->down, m->mlp.gate, out, err);
+}
+
+int k3_mlp_dense(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err)
+{
+    const struct mlp p = {K3_T_DENSE_GATE, K3_T_DENSE_UP, K3_T_DENSE_DOWN, m->c->dense_inter};
+    return run(m, src, layer, &p, x, out, err);
+}
+
+int k3_mlp_shared(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err)
+{
+    const struct mlp p = {K3_T_SHARED_GATE, K3_T_SHARED_UP, K3_T_SHARED_DOWN, m->c->shared_width};
+    return run(m, src, layer, &p, x, out, err);
 }

@@ -30,8 +30,7 @@ static void pick_tokens(k3_model *m, void *arg, int worker, size_t begin, size_t
 
 int k3_moe_route(k3_model *m, k3_source *src, int layer, const float *x, k3_err *err)
 {
-    const k3_config *c = m->c;
-    int status = k3_pass_matrix(m, src, layer, K3_T_ROUTER, x, c->hidden, m->tokens, m->moe.scores, c->experts, err);
+    int status = k3_pass_tokens(m, src, layer, K3_T_ROUTER, x, m->moe.scores, err);
     if (status)
         return status;
     k3_pass_parallel(m, m->tokens, 1, pick_tokens, NULL);
@@ -49,7 +48,7 @@ void k3_moe_guess(k3_model *m, k3_source *src, int layer, const float *x)
         const void *data = src->peek(src, layer, K3_T_ROUTER, row, &p);
         if (!data)
             return;
-        k3_pass_rows(m, &t, p, data, x, t.cols, 1, m->moe.scores, t.rows);
+        k3_pass_rows(m, &t, p, data, &(struct operands){x, t.cols, 1, m->moe.scores, t.rows});
         row = (uint64_t)p->row0 + p->rows;
     }
     pick_tokens(m, NULL, 0, 0, 1);
@@ -63,17 +62,24 @@ struct expert_job {
     float *y;        /* [n][latent] */
 };
 
+/* Rows of one of the expert's matrices. */
+static k3_weights expert_rows(const k3_expert *e, k3_part_id packed, k3_part_id scale, size_t row, size_t rows, size_t cols)
+{
+    return (k3_weights){e->part[packed] + row * cols / 2, e->part[scale] + row * cols / 32, rows, cols};
+}
+
 /* Inner rows [begin, end) of W1 z and W3 z, gated, laid out for the next product. */
 static void expert_inner(k3_model *m, void *arg, int worker, size_t begin, size_t end)
 {
     struct expert_job *j = arg;
     size_t Z = m->c->latent, I = m->c->expert_inter, rows = end - begin;
     float *h1 = m->moe.h1, *h3 = m->moe.h3;
-    (void)worker;
-    m->k->mm_mxfp4(h1 + begin, I, j->e->part[K3_P_W1_PACKED] + begin * Z / 2, j->e->part[K3_P_W1_SCALE] + begin * Z / 32,
-                   rows, Z, j->xs, Z, j->n);
-    m->k->mm_mxfp4(h3 + begin, I, j->e->part[K3_P_W3_PACKED] + begin * Z / 2, j->e->part[K3_P_W3_SCALE] + begin * Z / 32,
-                   rows, Z, j->xs, Z, j->n);
+    const k3_weights w1 = expert_rows(j->e, K3_P_W1_PACKED, K3_P_W1_SCALE, begin, rows, Z);
+    const k3_weights w3 = expert_rows(j->e, K3_P_W3_PACKED, K3_P_W3_SCALE, begin, rows, Z);
+    const k3_vectors x = {j->xs, j->n, Z};
+    const k3_work work = k3_pass_work(m, worker);
+    m->k->mm_mxfp4(h1 + begin, I, &w1, &x, &work);
+    m->k->mm_mxfp4(h3 + begin, I, &w3, &x, &work);
     for (size_t t = 0; t < j->n; t++) {
         float *g = h1 + t * I + begin;
         m->k->situ(g, g, h3 + t * I + begin, rows, (float)m->c->beta, (float)m->c->linear_beta);
@@ -85,9 +91,9 @@ static void expert_outer(k3_model *m, void *arg, int worker, size_t begin, size_
 {
     struct expert_job *j = arg;
     size_t Z = m->c->latent, I = m->c->expert_inter;
-    (void)worker;
-    m->k->mm_mxfp4(j->y + begin, Z, j->e->part[K3_P_W2_PACKED] + begin * I / 2, j->e->part[K3_P_W2_SCALE] + begin * I / 32,
-                   end - begin, I, m->moe.hs, I, j->n);
+    const k3_weights w2 = expert_rows(j->e, K3_P_W2_PACKED, K3_P_W2_SCALE, begin, end - begin, I);
+    const k3_work work = k3_pass_work(m, worker);
+    m->k->mm_mxfp4(j->y + begin, Z, &w2, &(k3_vectors){m->moe.hs, j->n, I}, &work);
 }
 
 static void run_expert(k3_model *m, const k3_expert *e, const float *xs, size_t n, float *y)
@@ -108,6 +114,7 @@ static int experts_one_token(k3_model *m, k3_source *src, k3_err *err)
         int status = src->expert(src, &e, err);
         if (status)
             return status;
+        m->reading = src->reading;
         while (b->picks[slot] != e.number)
             slot++;
         run_expert(m, &e, b->zs, 1, b->y + slot * Z);
@@ -149,6 +156,7 @@ static int experts_many_tokens(k3_model *m, k3_source *src, size_t count, k3_err
         int status = src->expert(src, &e, err);
         if (status)
             return status;
+        m->reading = src->reading;
         size_t n = users(m, e.number, w);
         for (size_t t = 0; t < n; t++)
             memcpy(b->xs + t * Z, b->zs + b->tokens[t] * Z, Z * sizeof *b->xs);
@@ -164,15 +172,15 @@ int k3_moe_block(k3_model *m, k3_source *src, int layer, const float *x, float *
 {
     const k3_config *c = m->c;
     struct moe_buf *b = &m->moe;
-    size_t T = m->tokens, d = c->hidden, Z = c->latent;
+    size_t T = m->tokens, Z = c->latent;
     int status = k3_moe_route(m, src, layer, x, err);
     if (status)
         return status;
     memset(b->seen, 0, c->experts);
     size_t count = k3_distinct(b->seen, b->picks, T, c->topk, b->asked);
     if ((status = src->want(src, layer, b->asked, count, T > 1, err)) ||
-        (status = k3_pass_matrix(m, src, layer, K3_T_LATENT_DOWN, x, d, T, b->z, Z, err)) ||
-        (status = k3_mlp_block(m, src, layer, K3_T_SHARED_GATE, K3_T_SHARED_UP, K3_T_SHARED_DOWN, c->shared_width, x, out, err)))
+        (status = k3_pass_tokens(m, src, layer, K3_T_LATENT_DOWN, x, b->z, err)) ||
+        (status = k3_mlp_shared(m, src, layer, x, out, err)))
         return status;
     for (size_t t = 0; t < T; t++)
         m->k->mxfp4_split(b->zs + t * Z, b->z + t * Z, Z);
@@ -182,8 +190,8 @@ int k3_moe_block(k3_model *m, k3_source *src, int layer, const float *x, float *
         return status;
     k3_pass_norm(m, b->sum, Z, m->vec[K3_T_EXPERT_NORM], c->eps, b->sum);
     /* The up projection goes where x no longer is needed, then onto the shared experts' output. */
-    if ((status = k3_pass_matrix(m, src, layer, K3_T_LATENT_UP, b->sum, Z, T, m->h, d, err)))
+    if ((status = k3_pass_tokens(m, src, layer, K3_T_LATENT_UP, b->sum, m->h, err)))
         return status;
-    m->k->add(out, m->h, T * d);
+    m->k->add(out, m->h, T * c->hidden);
     return 0;
 }

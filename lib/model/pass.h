@@ -59,6 +59,8 @@ struct k3_model {
     uint32_t *ids;           /* [T] */
     float *vec[K3_TENSORS];  /* the layer's vectors, widened */
     float **worker;          /* scratch of each worker */
+    void **kernel;           /* and that of its products, K3_SCRATCH_BYTES */
+    k3_reading reading;      /* of the weights at hand */
     float *res_weight;       /* [d] norm * proj of a mix */
     struct kda_buf kda;
     struct mla_buf mla;
@@ -76,12 +78,21 @@ int k3_pass_piece(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const
                k3_err *err);
 /* The layer's vectors into m->vec. */
 int k3_pass_vectors(k3_model *m, k3_source *src, int layer, k3_err *err);
+/* Vectors that a matrix is multiplied with, one for each row of out: x [T][ldx], out [T][ldo]. */
+struct operands {
+    const float *x;
+    size_t ldx, T;
+    float *out;
+    size_t ldo;
+};
 /* out[t*ldo + row] = tensor row . x[t], piece by piece. */
-int k3_pass_matrix(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const float *x, size_t ldx, size_t T,
-                float *out, size_t ldo, k3_err *err);
+int k3_pass_matrix(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const struct operands *o, k3_err *err);
+/* k3_pass_matrix for every token of the pass, all of it side by side: x [T][cols], out [T][rows]. */
+int k3_pass_tokens(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const float *x, float *out, k3_err *err);
 /* The rows of one piece of that tensor. */
-void k3_pass_rows(k3_model *m, const k3_tensor *t, const k3_piece *p, const void *data, const float *x, size_t ldx, size_t T,
-               float *out, size_t ldo);
+void k3_pass_rows(k3_model *m, const k3_tensor *t, const k3_piece *p, const void *data, const struct operands *o);
+/* What a worker's products need. */
+k3_work k3_pass_work(const k3_model *m, int worker);
 /* Takes and drops a tensor. */
 int k3_pass_skip(k3_model *m, k3_source *src, int layer, k3_tensor_id id, k3_err *err);
 /* fn(m, arg, worker, begin, end) over n items split in multiples of grain. */
@@ -95,9 +106,9 @@ void k3_attnres_mix(k3_model *m, const float *norm, const float *proj, float *h)
 
 int k3_kda_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err);
 int k3_mla_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err);
-/* down . situ(gate x, up x) with those three tensors and inner width. */
-int k3_mlp_block(k3_model *m, k3_source *src, int layer, k3_tensor_id gate, k3_tensor_id up, k3_tensor_id down,
-              uint64_t width, const float *x, float *out, k3_err *err);
+/* down . situ(gate x, up x): the dense MLP of a layer, or its shared experts. */
+int k3_mlp_dense(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err);
+int k3_mlp_shared(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err);
 int k3_moe_block(k3_model *m, k3_source *src, int layer, const float *x, float *out, k3_err *err);
 int k3_moe_route(k3_model *m, k3_source *src, int layer, const float *x, k3_err *err);
 /* Tells the source what one token's router is likely to choose, if its weights are at hand: it gives x about what it

@@ -40,10 +40,10 @@ int k3_pass_piece(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const
                k3_err *err)
 {
     char want[K3_NAME_MAX], got[K3_NAME_MAX];
-    (void)m;
     int status = src->next(src, p, data, err);
     if (status)
         return status;
+    m->reading = src->reading;
     if ((*p)->layer != layer || (*p)->tensor != id) {
         k3_tensor_name(got, (*p)->layer, (k3_tensor_id)(*p)->tensor);
         src->release(src);
@@ -79,29 +79,33 @@ int k3_pass_vectors(k3_model *m, k3_source *src, int layer, k3_err *err)
     return 0;
 }
 
+k3_work k3_pass_work(const k3_model *m, int worker)
+{
+    return (k3_work){.scratch = m->kernel[worker], .reading = m->reading};
+}
+
 struct product {
     const uint16_t *w;
-    size_t cols, ldx, T, ldo;
-    const float *x;
-    float *out;
+    size_t cols;
+    struct operands o;
 };
 
 static void product_rows(k3_model *m, void *arg, int worker, size_t begin, size_t end)
 {
     struct product *a = arg;
-    (void)worker;
-    m->k->mm_bf16(a->out + begin, a->ldo, a->w + begin * a->cols, end - begin, a->cols, a->x, a->ldx, a->T);
+    k3_work work = k3_pass_work(m, worker);
+    k3_weights w = {.data = a->w + begin * a->cols, .rows = end - begin, .cols = a->cols};
+    m->k->mm_bf16(a->o.out + begin, a->o.ldo, &w, &(k3_vectors){a->o.x, a->o.T, a->o.ldx}, &work);
 }
 
-void k3_pass_rows(k3_model *m, const k3_tensor *t, const k3_piece *p, const void *data, const float *x, size_t ldx, size_t T,
-               float *out, size_t ldo)
+void k3_pass_rows(k3_model *m, const k3_tensor *t, const k3_piece *p, const void *data, const struct operands *o)
 {
-    struct product a = {data, t->cols, ldx, T, ldo, x, out + p->row0};
+    struct product a = {data, t->cols, *o};
+    a.o.out += p->row0;
     k3_pass_parallel(m, p->rows, ROW_GRAIN, product_rows, &a);
 }
 
-int k3_pass_matrix(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const float *x, size_t ldx, size_t T,
-                float *out, size_t ldo, k3_err *err)
+int k3_pass_matrix(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const struct operands *o, k3_err *err)
 {
     k3_tensor t;
     k3_schema_tensor(m->c, layer, id, &t);
@@ -111,12 +115,19 @@ int k3_pass_matrix(k3_model *m, k3_source *src, int layer, k3_tensor_id id, cons
         int status = k3_pass_piece(m, src, layer, id, &p, &data, err);
         if (status)
             return status;
-        if (T)
-            k3_pass_rows(m, &t, p, data, x, ldx, T, out, ldo);
+        if (o->T)
+            k3_pass_rows(m, &t, p, data, o);
         row = (uint64_t)p->row0 + p->rows;
         src->release(src);
     }
     return 0;
+}
+
+int k3_pass_tokens(k3_model *m, k3_source *src, int layer, k3_tensor_id id, const float *x, float *out, k3_err *err)
+{
+    k3_tensor t;
+    k3_schema_tensor(m->c, layer, id, &t);
+    return k3_pass_matrix(m, src, layer, id, &(struct operands){x, t.cols, m->tokens, out, t.rows}, err);
 }
 
 int k3_pass_skip(k3_model *m, k3_source *src, int layer, k3_tensor_id id, k3_err *err)

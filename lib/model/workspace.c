@@ -120,6 +120,7 @@ static void carve_all(k3_model *m, struct carver *a, int threads)
     m->ids = carve(a, T, sizeof *m->ids);
     m->snapshots = carve(a, blocks, sizeof *m->snapshots);
     m->worker = carve(a, (uint64_t)threads, sizeof *m->worker);
+    m->kernel = carve(a, (uint64_t)threads, sizeof *m->kernel);
     for (uint64_t i = 0; i < blocks; i++) {
         float *s = floats(a, T * d);
         if (a->base)
@@ -127,8 +128,11 @@ static void carve_all(k3_model *m, struct carver *a, int threads)
     }
     for (int i = 0; i < threads; i++) {
         float *s = floats(a, worker_floats(c, T, m->max_positions));
-        if (a->base)
+        void *kernel = carve(a, K3_SCRATCH_BYTES, 1);
+        if (a->base) {
             m->worker[i] = s;
+            m->kernel[i] = kernel;
+        }
     }
     carve_vectors(m, a);
     /* Attention is over before the MLP starts; the MoE's buffers live beside the shared experts'. */

@@ -6,6 +6,7 @@
 #ifndef K3_SOURCE_H
 #define K3_SOURCE_H
 
+#include "k3_kernel.h"
 #include "k3_spec.h"
 #include "k3_store.h"
 
@@ -29,6 +30,7 @@ typedef struct k3_source k3_source;
 struct k3_source {
     const k3_order *order; /* what next() walks through, owned by the source */
     k3_traffic traffic;
+    k3_reading reading; /* how products should read what next(), peek() or expert() gave last; speed only */
 
     /* A pass from the first piece starts. `head`: it goes on through the head;
      * otherwise the head's pieces are skipped. `more`: another pass will

@@ -195,7 +195,7 @@ int k3_source_plain(k3_source **out, const k3_index *ix, uint64_t first, uint64_
     struct plain *p = calloc(1, sizeof *p);
     if (!p)
         return k3_fail(err, K3_ESYS, "out of memory");
-    p->base = (k3_source){.begin = plain_begin, .next = plain_next, .release = plain_release, .embed = plain_embed,
+    p->base = (k3_source){.reading = k3_reading_usual(), .begin = plain_begin, .next = plain_next, .release = plain_release, .embed = plain_embed,
                           .want = plain_want, .expert = plain_expert, .expert_release = plain_expert_release,
                           .close = plain_close};
     p->ix = ix;

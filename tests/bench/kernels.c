@@ -5,8 +5,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "meter.h"
 #include "shapes.h"
+
+#include "meter.h"
 
 enum { HUGE = 2 << 20 };
 #define READ_BYTES ((size_t)96 << 20)
@@ -100,6 +101,11 @@ static int set_scene(scene *s, k3_err *err)
     s->out = huge(ACT);
     if (!s->weights || !s->scale || !s->x || !s->out)
         return k3_fail(err, K3_ESYS, "out of memory");
+    for (int i = 0; i < MAX_WORKERS; i++) {
+        s->work[i] = (k3_work){aligned_alloc(64, K3_SCRATCH_BYTES), k3_reading_usual()};
+        if (!s->work[i].scratch)
+            return k3_fail(err, K3_ESYS, "out of memory");
+    }
     uint64_t r = 88172645463325252u;
     for (size_t i = 0; i < BIG; i += 8) {
         r ^= r << 13;

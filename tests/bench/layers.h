@@ -122,7 +122,8 @@ static inline int layers_open(scene *s, k3_pool *pool, k3_err *err)
         return status;
     l->c = released;
     held *m = &l->memory;
-    *m = (held){.source = {.next = memory_next,
+    *m = (held){.source = {.reading = k3_reading_usual(),
+                           .next = memory_next,
                            .release = memory_release,
                            .want = memory_want,
                            .expert = memory_expert,

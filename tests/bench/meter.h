@@ -7,7 +7,7 @@
 
 #include "limits.h"
 
-enum { MAX_SAMPLES = 101, MIN_SAMPLES = 7, MAX_WORKERS = 64 };
+enum { MAX_SAMPLES = 101, MIN_SAMPLES = 7 };
 
 /* Medians; the ratios are those of samples taken one after the other, so that a machine that is
  * fast for one second and slow for the next does not show in them. */

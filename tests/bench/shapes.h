@@ -8,6 +8,7 @@
 #include "k3_kernel.h"
 
 #define BIG ((size_t)1700 << 20) /* holds the weights of a layer and 16 experts */
+enum { MAX_WORKERS = 64 };
 enum { SCALES = 112 << 20, ACT = 24 << 20, HEADS = 96, POSITIONS = 8192, LATENT = 512, KEY = 576 };
 
 typedef struct {
@@ -18,6 +19,7 @@ typedef struct {
     float *x, *out; /* ACT bytes each */
     size_t rows, n, T;
     struct layers *layers;
+    k3_work work[MAX_WORKERS];
 } scene;
 
 typedef struct {
@@ -34,9 +36,9 @@ static inline void run_bf16(void *arg, int worker, int workers)
     scene *s = arg;
     size_t b, e;
     k3_share(s->rows, 16, worker, workers, &b, &e);
-    const uint16_t *w = (const uint16_t *)(s->weights + s->at) + b * s->n;
+    const k3_weights w = {.data = s->weights + s->at + 2 * b * s->n, .rows = e - b, .cols = s->n};
     if (e > b)
-        s->K->mm_bf16(s->out + b, s->rows, w, e - b, s->n, s->x, s->n, s->T);
+        s->K->mm_bf16(s->out + b, s->rows, &w, &(k3_vectors){s->x, s->T, s->n}, &s->work[worker]);
 }
 
 static inline void run_mxfp4(void *arg, int worker, int workers)
@@ -44,10 +46,9 @@ static inline void run_mxfp4(void *arg, int worker, int workers)
     scene *s = arg;
     size_t b, e;
     k3_share(s->rows, 16, worker, workers, &b, &e);
-    const uint8_t *w = (const uint8_t *)s->weights + s->at;
+    const k3_weights w = {s->weights + s->at + b * s->n / 2, s->scale + s->at / 16 + b * s->n / 32, e - b, s->n};
     if (e > b)
-        s->K->mm_mxfp4(s->out + b, s->rows, w + b * s->n / 2, s->scale + s->at / 16 + b * s->n / 32, e - b, s->n,
-                       s->x, s->n, s->T);
+        s->K->mm_mxfp4(s->out + b, s->rows, &w, &(k3_vectors){s->x, s->T, s->n}, &s->work[worker]);
 }
 
 static inline void run_f32(void *arg, int worker, int workers)
@@ -55,9 +56,9 @@ static inline void run_f32(void *arg, int worker, int workers)
     scene *s = arg;
     size_t b, e;
     k3_share(s->rows, 16, worker, workers, &b, &e);
-    const float *w = (const float *)(s->weights + s->at) + b * s->n;
+    const k3_weights w = {.data = s->weights + s->at + 4 * b * s->n, .rows = e - b, .cols = s->n};
     if (e > b)
-        s->K->mm_f32(s->out + b, s->rows, w, e - b, s->n, s->x, s->n, s->T);
+        s->K->mm_f32(s->out + b, s->rows, &w, &(k3_vectors){s->x, s->T, s->n}, &s->work[worker]);
 }
 
 /* q folded into the latent space: one [128][512] matrix a head */
@@ -76,9 +77,11 @@ static inline void run_kda(void *arg, int worker, int workers)
     scene *s = arg;
     size_t b, e;
     k3_share(HEADS, 1, worker, workers, &b, &e);
-    for (size_t h = b; h < e; h++)
-        s->K->kda_step((float *)(s->weights + s->at) + h * 128 * 128, s->x + h * 128, s->x + 12288 + h * 128,
-                       s->x + 24576 + h * 128, s->x + 36864 + h * 128, 0.5f, s->out + h * 128, 128);
+    for (size_t h = b; h < e; h++) {
+        const float *x = s->x + h * 128;
+        s->K->kda_step((float *)(s->weights + s->at) + h * 128 * 128, s->out + h * 128,
+                       &(k3_kda){x, x + 12288, x + 24576, x + 36864, 0.5f}, 128);
+    }
 }
 
 /* One token at 8192 positions: scores of the worker's heads, softmax, weighted sum of the latents. */
@@ -91,7 +94,8 @@ static inline void run_mla(void *arg, int worker, int workers)
     float *score = s->out + b * POSITIONS, *sum = s->out + HEADS * POSITIONS + b * LATENT;
     if (e == b)
         return;
-    s->K->mm_f32(score, POSITIONS, cache, POSITIONS, KEY, s->x + b * KEY, KEY, e - b);
+    const k3_weights keys = {.data = cache, .rows = POSITIONS, .cols = KEY};
+    s->K->mm_f32(score, POSITIONS, &keys, &(k3_vectors){s->x + b * KEY, e - b, KEY}, &s->work[worker]);
     for (size_t h = 0; h < e - b; h++) {
         float *p = score + h * POSITIONS;
         s->K->scale(p, 0.07216878f, POSITIONS);
@@ -99,7 +103,7 @@ static inline void run_mla(void *arg, int worker, int workers)
         s->K->scale(p, 1 / total, POSITIONS);
     }
     memset(sum, 0, (e - b) * LATENT * sizeof *sum);
-    s->K->tmm_f32_multi(sum, LATENT, score, POSITIONS, e - b, cache, POSITIONS, LATENT, KEY);
+    s->K->tmm_f32_multi(sum, LATENT, &(k3_vectors){score, e - b, POSITIONS}, &(k3_vectors){cache, POSITIONS, KEY}, LATENT);
 }
 
 static inline void run_pv(void *arg, int worker, int workers)
@@ -108,8 +112,8 @@ static inline void run_pv(void *arg, int worker, int workers)
     size_t b, e;
     k3_share(HEADS, 6, worker, workers, &b, &e);
     if (e > b)
-        s->K->tmm_f32_multi(s->out + b * LATENT, LATENT, s->x + b * POSITIONS, POSITIONS, e - b,
-                            (const float *)(s->weights + s->at), POSITIONS, LATENT, KEY);
+        s->K->tmm_f32_multi(s->out + b * LATENT, LATENT, &(k3_vectors){s->x + b * POSITIONS, e - b, POSITIONS},
+                            &(k3_vectors){(const float *)(s->weights + s->at), POSITIONS, KEY}, LATENT);
 }
 
 /* Vectors of n floats in cache; the worker takes its share. */

@@ -8,12 +8,11 @@
 static const k3_kernels *good;
 
 /* One bit of the last product of several tokens. */
-static void wrong_mm_bf16(float *out, size_t ldo, const uint16_t *w, size_t rows, size_t n, const float *x, size_t ldx,
-                          size_t T)
+static void wrong_mm_bf16(float *out, size_t ldo, const k3_weights *w, const k3_vectors *x, const k3_work *work)
 {
-    good->mm_bf16(out, ldo, w, rows, n, x, ldx, T);
-    float *last = out + (T - 1) * ldo + rows - 1;
-    if (T > 1)
+    good->mm_bf16(out, ldo, w, x, work);
+    float *last = out + (x->n - 1) * ldo + w->rows - 1;
+    if (x->n > 1)
         *last = bits_to_float(float_to_bits(*last) ^ 1);
 }
 

@@ -6,6 +6,14 @@
 
 #include "values.h"
 
+/* Any way to read weights: bits do not depend on it. */
+static k3_reading reading(test *t)
+{
+    if (t->bench)
+        return k3_reading_usual();
+    return (k3_reading){(k3_hint)(next(t) % 3), next(t) % 4 * 3000, next(t) % 10};
+}
+
 /* Row and token strides leave gaps that must be neither read as data nor written. */
 static void check_mm(test *t, const float *wide, const void *w, const uint8_t *scale)
 {
@@ -23,12 +31,15 @@ static void check_mm(test *t, const float *wide, const void *w, const uint8_t *s
     }
     float gap;
     memset(&gap, GUARD_BYTE, sizeof gap);
+    const k3_weights m = {w, scale, s.rows, s.n};
+    const k3_vectors v = {x, s.T, ldx};
+    const k3_work work = {scratch(), reading(t)};
     if (scale)
-        CALL(t, t->K->mm_mxfp4(out, ldo, w, scale, s.rows, s.n, x, ldx, s.T));
+        CALL(t, t->K->mm_mxfp4(out, ldo, &m, &v, &work));
     else if (w == wide)
-        CALL(t, t->K->mm_f32(out, ldo, w, s.rows, s.n, x, ldx, s.T));
+        CALL(t, t->K->mm_f32(out, ldo, &m, &v, &work));
     else
-        CALL(t, t->K->mm_bf16(out, ldo, w, s.rows, s.n, x, ldx, s.T));
+        CALL(t, t->K->mm_bf16(out, ldo, &m, &v, &work));
     for (size_t j = 0; j < s.T && !t->bench; j++)
         for (size_t r = 0; r < (j + 1 < s.T ? ldo : s.rows); r++)
             compare(t, "out", j * ldo + r, out[j * ldo + r],
@@ -130,7 +141,7 @@ static void check_tmm_f32_multi(test *t)
     const size_t ldm = s.n + next(t) % 5, lda = s.rows + next(t) % 5, ldo = s.n + next(t) % 5;
     float *m = floats(t, (s.rows - 1) * ldm + s.n), *a = floats(t, (s.T - 1) * lda + s.rows);
     float *out = floats(t, (s.T - 1) * ldo + s.n), *before = copy(out, (s.T - 1) * ldo + s.n);
-    CALL(t, t->K->tmm_f32_multi(out, ldo, a, lda, s.T, m, s.rows, s.n, ldm));
+    CALL(t, t->K->tmm_f32_multi(out, ldo, &(k3_vectors){a, s.T, lda}, &(k3_vectors){m, s.rows, ldm}, s.n));
     for (size_t h = 0; h < s.T && !t->bench; h++)
         for (size_t c = 0; c < (h + 1 < s.T ? ldo : s.n); c++)
             compare(t, "out", h * ldo + c, out[h * ldo + c],
@@ -285,9 +296,10 @@ static void check_kda_step(test *t)
     const size_t D = t->s.n;
     float *S = floats(t, D * D), *q = floats(t, D), *k = floats(t, D), *v = floats(t, D), *alpha = floats(t, D);
     float *o = floats(t, D), *want_S = copy(S, D * D), *want_o = copy(o, D), beta = unit(t);
-    CALL(t, t->K->kda_step(S, q, k, v, alpha, beta, o, D));
+    const k3_kda token = {q, k, v, alpha, beta};
+    CALL(t, t->K->kda_step(S, o, &token, D));
     if (!t->bench) {
-        ref_kda(want_S, q, k, v, alpha, beta, want_o, D);
+        ref_kda(want_S, want_o, &token, D);
         compare_all(t, "S", S, want_S, D * D);
         compare_all(t, "o", o, want_o, D);
     }

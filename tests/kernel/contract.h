@@ -110,16 +110,16 @@ static inline float ref_decay(float z, float dt_bias, float a, float lower)
 }
 
 /* One token of one head, S in place. */
-static inline void ref_kda(float *S, const float *q, const float *k, const float *v, const float *alpha, float beta,
-                           float *o, size_t D)
+static inline void ref_kda(float *S, float *o, const k3_kda *token, size_t D)
 {
+    const float *q = token->q, *k = token->k;
     for (size_t i = 0; i < D; i++)
         for (size_t c = 0; c < D; c++)
-            S[i * D + c] = alpha[i] * S[i * D + c];
+            S[i * D + c] = token->alpha[i] * S[i * D + c];
     for (size_t c = 0; c < D; c++) {
         float u = ref_chain(0, k, S, D, D, c);
-        float d = v[c] - u;
-        d = beta * d;
+        float d = token->v[c] - u;
+        d = token->beta * d;
         for (size_t i = 0; i < D; i++)
             S[i * D + c] = fmaf(k[i], d, S[i * D + c]);
         o[c] = ref_chain(0, q, S, D, D, c);

@@ -107,6 +107,15 @@ static float *copy(const float *p, size_t n)
     return c;
 }
 
+/* For the products; its pages are guarded like the arrays', and what it holds changes from case to case. */
+static void *scratch(void)
+{
+    static guard_arena a;
+    a.used = 0;
+    a.at_end = 1;
+    return guard_array(&a, K3_SCRATCH_BYTES, 64);
+}
+
 /* ---- results ------------------------------------------------------------------- */
 
 static void compare(test *t, const char *what, size_t i, float got, float want)

@@ -1,6 +1,6 @@
 /* import: other traces of routing to .k3t. */
 #define _GNU_SOURCE
-#include "steps.h"
+#include "import.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -95,6 +95,7 @@ static int read_oracle(struct import *im, k3_err *err)
     uint8_t buf[24];
     uint64_t offset = 0;
     uint32_t time = 0;
+    int64_t farthest = -1, at = -1; /* the last request that a request names as its expert's next, and who names it */
     bool more;
     int status;
     while (!(status = next_record(im, buf, sizeof buf, &offset, &more, err)) && more) {
@@ -105,83 +106,28 @@ static int read_oracle(struct import *im, k3_err *err)
                               s->experts, s->layers);
         bool new_step = offset > 24 && (uint32_t)le32(buf) != time;
         time = (uint32_t)le32(buf);
+        int64_t next = (int64_t)((uint32_t)le32(buf + 16) | (uint64_t)(uint32_t)le32(buf + 20) << 32);
+        if (next != INT64_MAX && next > farthest) {
+            farthest = next;
+            at = (int64_t)(offset / 24) - 1;
+        }
         if ((status = add_choice(&im->steps, (int)(id / (uint64_t)s->experts), (int)(id % (uint64_t)s->experts),
                                  new_step, offset - 24, err)))
             return status;
     }
+    if (!status && farthest >= (int64_t)(offset / 24))
+        return k3_fail_at(err, K3_EDATA, im->steps.name, NULL, at * 24 + 16,
+                          "the file is cut off: request %" PRId64 " comes again as request %" PRId64
+                          ", but there are only %" PRIu64,
+                          at, farthest, offset / 24);
     return status;
-}
-
-/* step,sequence,position,phase,layer,rank,expert */
-static int parse_line(char *line, const char *what, uint64_t v[7], k3_err *err)
-{
-    const char *list = line;
-    char item[64];
-    int n = 0;
-    while (n < 7 && next_item(&list, item, sizeof item)) {
-        int phase = n == 3 ? k3_phase(item) : 0;
-        if (phase < 0)
-            return k3_fail(err, K3_EDATA, "%s: \"%s\" is none of prefill, decode and draft", what, item);
-        v[n] = (uint64_t)phase;
-        if (n != 3 && k3_num_u64(item, what, 0, INT64_MAX, &v[n], err))
-            return err->status = K3_EDATA;
-        n++;
-    }
-    return n == 7 ? 0 : k3_fail(err, K3_EDATA, "%s: has %d of 7 columns", what, n);
-}
-
-static int add_line(struct import *im, const uint64_t v[7], uint64_t line, k3_err *err)
-{
-    struct steps *s = &im->steps;
-    static const char *const names[] = {"step", "sequence", "position", "", "layer", "", "expert"};
-    for (int i = 0; i < 7; i++)
-        if (i != 2 && v[i] > UINT32_MAX / 2)
-            return k3_fail(err, K3_EDATA, "%s: line %" PRIu64 ": %s %" PRIu64 " is too large", s->name, line,
-                           names[i], v[i]);
-    const k3_trace_row row = {.sequence = (uint32_t)v[1], .position = v[2], .phase = (uint32_t)v[3]};
-    bool first_layer = !s->now.layers || (s->now.layers == 1 && s->now.layer[0].layer == (int)v[4]);
-    const k3_trace_row *last = s->now.rows ? &s->now.row[s->now.rows - 1] : NULL;
-    if (first_layer && (!last || v[5] == 0 || last->sequence != row.sequence || last->position != row.position)) {
-        int status = steps_row(s, &row, err);
-        if (status)
-            return status;
-    }
-    k3_err why = {0};
-    int status = steps_add(s, (int)v[4], (int)v[6], UINT64_MAX, &why);
-    if (status) /* "FILE: WHAT": the line goes between */
-        return k3_fail(err, status, "%s: line %" PRIu64 ": %.1000s", s->name, line, why.text + strlen(s->name) + 2);
-    return 0;
 }
 
 static int read_csv(struct import *im, k3_err *err)
 {
-    char *line = NULL, what[600];
-    size_t room = 0;
-    uint64_t number = 0, step = 0, v[7];
-    int status = 0;
-    while (!status && getline(&line, &room, im->from) >= 0) {
-        line[strcspn(line, "\r\n")] = 0;
-        snprintf(what, sizeof what, "%.500s: line %" PRIu64, im->steps.name, ++number);
-        if (number == 1) {
-            if (strncmp(line, "step,sequence,position,phase,layer,rank,expert", 46))
-                status = k3_fail(err, K3_EDATA,
-                                 "%s: the columns are not step,sequence,position,phase,layer,rank,expert", what);
-            continue;
-        }
-        status = parse_line(line, what, v, err);
-        if (!status && number > 2 && v[0] != step)
-            status = steps_end(&im->steps, err);
-        step = v[0];
-        if (!status)
-            status = add_line(im, v, number, err);
-    }
-    free(line);
-    if (!status && ferror(im->from))
-        status = k3_fail_errno(err, im->steps.name, "cannot read");
-    if (!status && !number)
-        status = k3_fail(err, K3_EDATA, "%s: the file is empty, not a trace", im->steps.name);
-    return status;
+    return csv_read(im->from, &im->steps, err);
 }
+
 
 static void tell(const struct import *im)
 {
@@ -189,7 +135,7 @@ static void tell(const struct import *im)
     uint32_t layers = (uint32_t)(s->shape.layers - s->shape.first);
     if (s->before.layers < s->layers_seen)
         k3_note("%s: the last step has %u of %u layers", s->name, s->before.layers, s->layers_seen);
-    else if (s->layers_seen < layers)
+    if (s->layers_seen < layers)
         k3_note("%s: the steps have %u of %u layers", s->name, s->layers_seen, layers);
     if (s->repeats && !im->incremental)
         k3_note("%s: re-prefilled: %" PRIu64 " of %" PRIu64 " steps run the whole text again for one new position "

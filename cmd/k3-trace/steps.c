@@ -54,27 +54,23 @@ int steps_row(struct steps *s, const k3_trace_row *row, k3_err *err)
     return 0;
 }
 
-/* Rows of the step, checked to be the same in every layer. */
+/* Rows of the step. Every layer must have the top-k choices of each. */
 static int count_rows(const struct steps *s, uint32_t *rows, k3_err *err)
 {
     const struct step *t = &s->now;
     uint32_t k = (uint32_t)s->shape.topk, n = t->layer[0].n;
-    if (t->rows) {
-        *rows = t->rows;
-    } else {
-        if (n % k)
-            return k3_fail(err, K3_EDATA,
-                           "%s: step %" PRIu64 ", layer %d: %u choices are no multiple of top-k %u; see --shape",
-                           s->name, s->count, t->layer[0].layer, n, k);
-        *rows = n / k;
-    }
+    if (!t->rows && n % k)
+        return k3_fail(err, K3_EDATA, "%s: step %" PRIu64 ", layer %d: %u choices are no multiple of top-k %u; cut off, or see --shape",
+                       s->name, s->count, t->layer[0].layer, n, k);
+    *rows = t->rows ? t->rows : n / k;
     if (*rows > K3_TRACE_MAX_ROWS)
         return k3_fail(err, K3_EDATA, "%s: step %" PRIu64 " has %u positions, at most %d are possible", s->name,
                        s->count, *rows, K3_TRACE_MAX_ROWS);
     for (uint32_t i = 0; i < t->layers; i++)
-        if (t->layer[i].n % *rows || (!t->rows && t->layer[i].n != n))
-            return k3_fail(err, K3_EDATA, "%s: step %" PRIu64 ": layer %d has %u choices, layer %d has %u", s->name,
-                           s->count, t->layer[i].layer, t->layer[i].n, t->layer[0].layer, n);
+        if (t->layer[i].n != *rows * k)
+            return k3_fail(err, K3_EDATA,
+                           "%s: step %" PRIu64 ", layer %d: %u choices, expected %u (positions: %u, top-k: %u); cut off, or see --shape",
+                           s->name, s->count, t->layer[i].layer, t->layer[i].n, *rows * k, *rows, k);
     return 0;
 }
 

@@ -56,7 +56,10 @@ bool next_item(const char **list, char *buf, size_t size)
     if (!*list)
         return false;
     size_t n = strcspn(*list, ",");
-    snprintf(buf, size, "%.*s", (int)(n < size ? n : size - 1), *list);
+    if (n < size)
+        snprintf(buf, size, "%.*s", (int)n, *list);
+    else /* no number and no name is that long: what is left of it must not pass for one */
+        snprintf(buf, size, "%.*s...", (int)(size - 4), *list);
     *list = (*list)[n] ? *list + n + 1 : NULL;
     return true;
 }

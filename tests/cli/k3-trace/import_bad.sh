@@ -33,3 +33,34 @@ t k3-trace import -f oracle $s object.bin
 head -c 20 object.bin >short.bin
 t k3-trace import -f oracle $s short.bin
 [ ! -e bad.k3t ] || echo "left"
+# csv: whole lines, in their places
+whole=(0,0,0,prefill,1,0,1 0,0,0,prefill,1,1,2 0,0,1,prefill,1,0,3 0,0,1,prefill,1,1,4 0,0,0,prefill,2,0,1 0,0,0,prefill,2,1,2 0,0,1,prefill,2,0,3 0,0,1,prefill,2,1,4)
+changed() { # LINE NEW: the whole file with one line replaced, or without it
+    local l=("${whole[@]}")
+    l[$1]=${2:-}
+    [ -n "${2:-}" ] || unset "l[$1]"
+    csv $h "${l[@]}"
+}
+changed 7 0,0,1,prefill,2,0,4
+changed 6 0,0,2,prefill,2,0,3
+changed 6
+changed 4 0,0,0,prefill,2,1,1
+changed 2
+changed 7 0,0,1,prefill,2,1,4,9
+csv $h,weigh "${whole[@]}"
+csv $h,weight "${whole[@]}"
+csv $h
+csv $h "${whole[@]:0:6}"
+zeros=$(printf '%070d' 0)
+csv $h 0,0,0,prefill,1,0,${zeros}7 0,0,0,prefill,1,1,2 # is expert 7
+rm bad.k3t
+printf '%s\n0,0,0,decode,1,0,1\n0,0,0,decode,1,1,2' $h >end.csv
+t k3-trace import -f csv $s end.csv
+printf '%s\n0,0,0,decode,1,0,1\0\n' $h >zero.csv
+t k3-trace import -f csv $s zero.csv
+# a list's item that is too long is not another, shorter one
+t k3-trace sim -s "${zeros}7" t.k3t
+# oracleGeneral: a next use after the end shows a cut between steps
+k3-trace synth -n 2 --shape 2,1,3,2 -o o.k3t
+k3-trace export -f oracle o.k3t | head -c 48 | t k3-trace import -f oracle --shape 2,1,3,2 -o bad.k3t
+[ ! -e bad.k3t ] || echo "left"

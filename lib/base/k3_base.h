@@ -107,6 +107,8 @@ int k3_num_size(const char *text, const char *what, uint64_t bare, uint64_t *out
 
 /* "25.83 GB" in buf (at least 24 bytes), decimal units; returns buf. */
 char *k3_fmt_bytes(char *buf, uint64_t bytes);
+/* "981173106.500000000" for a time in ns since 1970, "-1.500000000" for one before, in buf (at least 24 bytes); returns buf. */
+char *k3_fmt_time(char *buf, int64_t ns);
 
 /* 128 bits by which files name the model that they belong to; 0, 0 if it is not known. */
 typedef struct k3_fingerprint {

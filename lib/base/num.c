@@ -102,6 +102,13 @@ char *k3_fmt_bytes(char *buf, uint64_t bytes)
     return buf;
 }
 
+char *k3_fmt_time(char *buf, int64_t ns)
+{
+    uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    snprintf(buf, 24, "%s%" PRIu64 ".%09" PRIu64, ns < 0 ? "-" : "", size / 1000000000, size % 1000000000);
+    return buf;
+}
+
 char *k3_fingerprint_text(char *buf, k3_fingerprint f)
 {
     snprintf(buf, K3_FINGERPRINT_TEXT, "%016" PRIx64 "%016" PRIx64, f.hi, f.lo);

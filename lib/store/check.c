@@ -31,13 +31,13 @@ static int check_index(const char *dir, const char *file, struct problems *p, k3
     }
     for (uint32_t s = 0; s < ix->nshards; s++) {
         struct stat st;
+        char now[24], then[24];
         if (k3_index_check_shard(ix, s, path, &e))
             k3_problems_add(p, &e);
         else if (!stat(ix->paths[s], &st) && shard_mtime(&st) != ix->shards[s].mtime)
             k3_problem(p, ix->shards[s].name, NULL, -1,
-                   "changed after it was indexed: same size and header, but modified at %lld.%09lld, not %lld.%09lld",
-                   (long long)st.st_mtim.tv_sec, (long long)st.st_mtim.tv_nsec, (long long)(ix->shards[s].mtime / 1000000000),
-                   (long long)(ix->shards[s].mtime % 1000000000));
+                   "changed after it was indexed: same size and header, but modified at %s, not %s",
+                   k3_fmt_time(now, shard_mtime(&st)), k3_fmt_time(then, ix->shards[s].mtime));
     }
     k3_index_close(ix);
     free(path);

@@ -87,6 +87,16 @@ Test(base_num, bytes_for_people)
         cr_expect_str_eq(k3_fmt_bytes(buf, row[i].bytes), row[i].text);
 }
 
+Test(base_num, times_before_1970_have_one_sign)
+{
+    char buf[24];
+    cr_expect_str_eq(k3_fmt_time(buf, 981173106500000000), "981173106.500000000");
+    cr_expect_str_eq(k3_fmt_time(buf, 0), "0.000000000");
+    cr_expect_str_eq(k3_fmt_time(buf, -500000000), "-0.500000000");
+    cr_expect_str_eq(k3_fmt_time(buf, -1500000001), "-1.500000001");
+    cr_expect_str_eq(k3_fmt_time(buf, INT64_MIN), "-9223372036.854775808");
+}
+
 Test(base_num, products_and_sums_notice_overflow)
 {
     uint64_t v;

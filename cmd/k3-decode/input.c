@@ -1,5 +1,5 @@
 /* Prompts from standard input, one a line. */
-#include "decode.h"
+#include "input.h"
 
 #include <errno.h>
 #include <poll.h>

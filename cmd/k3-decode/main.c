@@ -3,10 +3,14 @@
  * Reads one prompt a line as decimal ids, continues them with the weights of a
  * checkpoint that need not fit in memory, and writes each id as soon as it is
  * known. */
-#include "decode.h"
+#include "options.h"
+#include "prepare.h"
+#include "report.h"
+#include "resume.h"
+#include "session.h"
 
-/* Help, plan and descriptions are done when this returns true. */
-static bool only_talk(struct options *o, int *status, k3_err *err)
+/* Plan and descriptions: done when this returns true. */
+static bool only_talk(const struct options *o, int *status, k3_err *err)
 {
     if (o->plan)
         *status = print_plan(o, err);
@@ -19,12 +23,35 @@ static bool only_talk(struct options *o, int *status, k3_err *err)
     return true;
 }
 
+/* Every line, then the files that were asked for. */
+static int decode(struct session *s, k3_err *err)
+{
+    k3_catch_signals();
+    int status = session_run(s, err);
+    k3_progress_end();
+    if (k3_interrupted && !err->status)
+        return 0; /* a pass that was stopped has not failed */
+    return status || k3_interrupted ? status : session_commit(s, err);
+}
+
+/* What the run did: on stderr, in the report, and what went wrong. Returns the status to end with. */
+static int tell(struct session *s, k3_file **report, int status, k3_err *err)
+{
+    k3_err late = {0};
+    engine_stop(&s->engine);
+    if (!status || k3_interrupted || k3_verbosity > 0) /* a failure has one line, unless more is asked for */
+        report_short(s, status);
+    if (*report && report_write(s, report, status, err, &late) && !status)
+        status = (*err = late).status;
+    return status && !k3_interrupted ? k3_report_error(err) : status;
+}
+
 int main(int argc, char **argv)
 {
     struct options o;
-    struct engine e = {0};
+    struct session *s = NULL;
     k3_file *report = NULL;
-    k3_err err = {0}, late = {0};
+    k3_err err = {0};
 
     k3_prog_start("k3-decode");
     int status = options_parse(&o, argc, argv);
@@ -34,30 +61,19 @@ int main(int argc, char **argv)
         return k3_prog_end(status);
 
     /* What will be written is opened before any work is done. */
-    if ((o.report && (status = k3_file_create(&report, o.report, &err))) || (status = engine_open(&e, &o, &err))) {
+    if (o.report)
+        status = k3_file_create(&report, o.report, &err);
+    if (!status)
+        status = session_open(&s, &o, &err);
+    if (status) {
         k3_file_abort(&report);
-        engine_close(&e);
+        session_close(s);
         return k3_prog_end(k3_report_error(&err));
     }
-    k3_catch_signals();
-    status = engine_run(&e, &err);
-    k3_progress_end();
-    if (k3_interrupted && !err.status)
-        status = 0; /* a pass that was stopped has not failed */
-    if (!status && !k3_interrupted)
-        status = engine_finish(&e, &err);
-
-    engine_stop(&e);
-    if (!status || k3_interrupted || k3_verbosity > 0) /* a failure has one line, unless more is asked for */
-        report_short(&e, status);
-    if (report && report_write(&e, &report, status, &err, &late) && !status)
-        status = (err = late).status;
-    if (k3_interrupted) {
-        engine_close(&e);
+    status = decode(s, &err);
+    status = tell(s, &report, status, &err);
+    session_close(s);
+    if (k3_interrupted)
         k3_die_by_signal();
-    }
-    if (status)
-        status = k3_report_error(&err);
-    engine_close(&e);
     return k3_prog_end(status);
 }

@@ -1,4 +1,6 @@
 /* The command line of k3-decode. */
+#include "options.h"
+#include "k3_model.h"
 #include "plan.h"
 
 #include <inttypes.h>
@@ -358,32 +360,4 @@ int options_parse(struct options *o, int argc, char **argv)
     if (!o->scratch)
         o->scratch = getenv("TMPDIR") ? getenv("TMPDIR") : "/var/tmp";
     return 0;
-}
-
-int options_finish(struct options *o, const k3_config *c, k3_err *err)
-{
-    if (o->layers > c->layers)
-        return k3_fail(err, K3_EUSAGE, "--layers: %" PRIu64 ", the model has %" PRIu64, o->layers, c->layers);
-    if (!o->layers)
-        o->layers = c->layers;
-    for (size_t i = 0; i < o->nstops; i++)
-        if (o->stops[i] >= c->vocab)
-            return k3_fail(err, K3_EUSAGE, "--stop-id: %" PRIu32 " is outside the vocabulary of %" PRIu64, o->stops[i],
-                           c->vocab);
-    if (o->stops_given)
-        return 0;
-    memcpy(o->stops, c->eos, (size_t)c->neos * sizeof *o->stops);
-    o->nstops = (size_t)c->neos;
-    size_t more = 0;
-    int status = k3_vocab_eos(o->model, o->stops + o->nstops, MAX_STOPS - o->nstops, &more, err);
-    o->nstops += more;
-    return status;
-}
-
-bool is_stop(const struct options *o, uint32_t id)
-{
-    for (size_t i = 0; i < o->nstops; i++)
-        if (o->stops[i] == id)
-            return true;
-    return false;
 }

@@ -1,5 +1,6 @@
 /* The planner. */
 #include "plan.h"
+#include "k3_model.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -360,7 +361,7 @@ static bool fits(const struct plan_input *in, const struct options *o, uint64_t 
 {
     struct order_size s;
     struct plan_input changed = *in;
-    struct plan p = {.positions = max64(in->demand.positions - in->o->gen + o->gen, o->context), .budget = budget, .stream.layers = o->layers};
+    struct plan p = {.positions = max64(in->demand.positions - in->o->gen + o->gen, o->context), .budget = budget, .stream.layers = in->layers};
     changed.o = o;
     if (o->trunk && !strcmp(o->trunk, "none"))
         changed.trunk_tile = 0;
@@ -477,7 +478,7 @@ int plan_make(struct plan *p, const struct plan_input *in, const struct machine 
     bool given = o->trunk_bytes != UNSET || o->cache_bytes != UNSET;
     struct order_size s;
     *p = (struct plan){.positions = max64(in->demand.positions, o->context)};
-    p->stream = (struct stream_plan){.layers = o->layers, .policy = o->policy, .direct = o->direct, .huge = o->huge,
+    p->stream = (struct stream_plan){.layers = in->layers, .policy = o->policy, .direct = o->direct, .huge = o->huge,
                                      .slow_us = (uint32_t)o->slow_us};
     uint64_t most = m->limit - m->limit / 10, free_choice = o->memory ? o->memory : default_bytes;
     /* What was asked for may take all that is free; what we choose leaves a tenth. */

@@ -3,7 +3,8 @@
 #ifndef PLAN_H
 #define PLAN_H
 
-#include "decode.h"
+#include "k3_spec.h"
+#include "options.h"
 #include "streamer.h"
 
 enum { PLAN_ITEMS = 16, UNSET = -1, ULTRA_BYTES = 256000000, MOST_TOGETHER = 32 };
@@ -31,10 +32,16 @@ struct machine {
     bool measured;           /* the seen rates were measured now */
 };
 
+/* What is to be run: the sequences known so far. */
+struct demand {
+    uint64_t sequences, prompt, positions; /* prompt: tokens in all of them; positions: of the longest */
+};
+
 /* What is fixed before the plan is made. */
 struct plan_input {
     const struct options *o;
     const k3_config *c;
+    uint64_t layers;         /* to run */
     struct demand demand;
     uint64_t expert_room;    /* memory of one expert slot */
     uint64_t bounce;         /* of one reader thread */

@@ -1,5 +1,5 @@
-/* From the machine and the model to a plan, and from the plan to an open source. */
-#include "plan.h"
+/* From the machine and the model to a plan. */
+#include "prepare.h"
 #include "k3_probe.h"
 
 #include <inttypes.h>
@@ -10,8 +10,7 @@
 
 static const double assumed_rate = 3e9; /* bytes/s of a device that nothing is known of */
 
-/* The trunk file to use, or NULL for the shards. */
-static const char *trunk_path(const struct options *o, char buf[4096])
+const char *prepare_trunk(const struct options *o, char buf[4096])
 {
     if (o->trunk)
         return strcmp(o->trunk, "none") ? o->trunk : NULL;
@@ -94,10 +93,11 @@ static uint64_t bounce_bytes(const k3_config *c)
     return k3_direct_room(most);
 }
 
-static void fill_input(struct plan_input *in, const struct options *o, const k3_config *c, const k3_index *ix,
+static void fill_input(struct plan_input *in, const struct settings *set, const k3_config *c, const k3_index *ix,
                        const struct demand *d)
 {
-    *in = (struct plan_input){.o = o, .c = c, .demand = *d,
+    const struct options *o = set->o;
+    *in = (struct plan_input){.o = o, .c = c, .layers = set->layers, .demand = *d,
                               .expert_room = ix ? streamer_expert_room(ix) : k3_direct_room(k3_expert_bytes(c)),
                               .bounce = bounce_bytes(c), .index_bytes = index_bytes(o, c)};
 }
@@ -114,70 +114,40 @@ static int trunk_tile(const k3_index *ix, const char *trunk, uint64_t *tile, k3_
     return status;
 }
 
-static void close_source(struct engine *e)
+int prepare_plan(struct plan *p, const struct settings *set, const k3_index *ix, const char *trunk, const struct demand *d,
+                 k3_err *err)
 {
-    if (e->source) {
-        streamer_stop(e->source);
-        engine_totals(e, &e->before);
-        k3_source_close(&e->source->base);
-    }
-    k3_model_free(e->model);
-    free(e->row);
-    e->model = NULL;
-    e->source = NULL;
-    e->row = NULL;
-}
-
-static int open_planned(struct engine *e, const char *trunk, k3_err *err)
-{
-    const struct plan *p = e->plan;
-    int status = streamer_open(&e->source, e->index, trunk, NULL, &p->stream, err);
-    if (!status)
-        status = k3_model_new(&e->model, e->c, e->kernels, e->pool, p->tokens, p->positions, err);
-    if (!status && !(e->row = malloc(p->rows * e->c->vocab * sizeof *e->row)))
-        status = k3_fail(err, K3_ESYS, "out of memory for %" PRIu64 " rows of logits", p->rows);
-    return status;
-}
-
-int prepare(struct engine *e, const struct demand *d, k3_err *err)
-{
-    char buf[4096];
-    const char *trunk = trunk_path(e->o, buf);
     struct plan_input in;
     struct machine m;
-    close_source(e);
-    if (!e->plan && !(e->plan = calloc(1, sizeof *e->plan)))
-        return k3_fail(err, K3_ESYS, "out of memory");
-    fill_input(&in, e->o, e->c, e->index, d);
-    int status = trunk_tile(e->index, trunk, &in.trunk_tile, err);
+    fill_input(&in, set, k3_index_config(ix), ix, d);
+    int status = trunk_tile(ix, trunk, &in.trunk_tile, err);
     if (status)
         return status;
-    look_at_machine(&m, e->o, e->index, trunk);
-    if ((status = plan_make(e->plan, &in, &m, err)))
-        return status;
-    return open_planned(e, trunk, err);
+    look_at_machine(&m, set->o, ix, trunk);
+    return plan_make(p, &in, &m, err);
 }
 
-int print_plan(struct options *o, k3_err *err)
+int print_plan(const struct options *o, k3_err *err)
 {
     enum { PROMPT = 32 };
     struct demand d = {.sequences = o->batch ? o->batch : 1, .prompt = PROMPT, .positions = PROMPT + o->gen};
     char buf[4096], path[4096];
     k3_config *c = malloc(sizeof *c);
     k3_index *ix = NULL;
+    struct settings set;
     struct plan_input in;
     struct machine m;
     struct plan p;
     int status = c ? k3_config_load(o->model, c, err) : k3_fail(err, K3_ESYS, "out of memory");
     if (!status)
-        status = options_finish(o, c, err);
+        status = settings_resolve(&set, o, c, err);
     /* Without an index only the config is looked at, and the experts are taken to be adjacent. */
     snprintf(path, sizeof path, "%s/k3.index", o->model);
     if (!status && (o->index || !access(path, F_OK)))
         status = k3_index_open(&ix, o->model, o->index, err);
     if (!status) {
-        const char *trunk = ix ? trunk_path(o, buf) : NULL;
-        fill_input(&in, o, c, ix, &d);
+        const char *trunk = ix ? prepare_trunk(o, buf) : NULL;
+        fill_input(&in, &set, c, ix, &d);
         status = trunk_tile(ix, trunk, &in.trunk_tile, err);
         if (!status) {
             look_at_machine(&m, o, ix, trunk);

@@ -1,4 +1,5 @@
 /* What the run did: a few lines on stderr, and the JSON report. */
+#include "report.h"
 #include "plan.h"
 
 #include <inttypes.h>
@@ -28,65 +29,34 @@ static double ratio(double a, double b)
 }
 
 /* Seconds for each id of the passes that fed no prompt. */
-static double per_token(const struct engine *e)
+static double per_token(const struct watch *w)
 {
-    return ratio(e->pass_s - e->prompt_s, (double)e->step_ids);
+    return ratio(w->pass_s - w->prompt_s, (double)w->step_ids);
 }
 
-static struct sums add_up(const struct engine *e)
+static struct sums add_up(const struct session *s)
 {
-    struct sums t = {0};
-    for (size_t i = 0; i < e->nseq; i++) {
-        const struct sequence *s = e->seq[i];
-        uint64_t out = s->ids.n - s->prompt;
-        t.prompt += s->prompt;
-        t.out += out;
+    struct sums t = {s->gone_prompt, s->gone_out};
+    for (const struct sequence *q = s->first; q; q = q->next) {
+        t.prompt += q->prompt;
+        t.out += q->ids.n - q->prompt;
     }
     return t;
 }
 
-void report_progress(const struct engine *e, int layer, size_t tokens)
+void report_short(const struct session *s, int status)
 {
-    const struct feeding *f = &e->feeding;
-    uint64_t layers = e->o->layers, pass = e->before.traffic.passes + e->source->base.traffic.passes;
-    double done = (double)f->before + (double)f->now * (layer + 1) / (double)layers;
-    if (!f->now) {
-        k3_progress(false, "%s: pass %" PRIu64 ", layer %d of %" PRIu64 ", %zu token%s, %zu line%s, %.1f s", k3_prog, pass, layer + 1,
-                    layers, tokens, tokens == 1 ? "" : "s", e->nseq, e->nseq == 1 ? "" : "s", k3_now() - e->started);
-        return;
-    }
-    /* As fast as so far: attention to a long past makes it somewhat more. */
-    uint64_t left = (uint64_t)((f->seconds + k3_now() - f->began) / done * ((double)(f->before + f->left) - done) + 0.5);
-    k3_progress(false, "%s: prompt, chunk %" PRIu64 " of %" PRIu64 " (%zu tokens), layer %d of %" PRIu64 ", %" PRIu64 ":%02" PRIu64 " left",
-                k3_prog, f->chunks + 1, f->chunks + (f->left + f->now - 1) / f->now, tokens, layer + 1, layers, left / 60, left % 60);
-}
-
-void report_pass(const struct engine *e, size_t sequences, size_t tokens, const struct totals *before, double seconds)
-{
-    struct totals now;
-    char a[24];
-    if (k3_verbosity < 1)
-        return;
-    engine_totals(e, &now);
-    k3_note("pass %" PRIu64 ": %zu token%s of %zu line%s in %.3f s, read %s, waited for trunk %.3f s, for experts %.3f s, hits %" PRIu64
-            " of %" PRIu64,
-            now.traffic.passes, tokens, tokens == 1 ? "" : "s", sequences, sequences == 1 ? "" : "s", seconds,
-            k3_fmt_bytes(a, totals_bytes(&now) - totals_bytes(before)), now.wait_trunk - before->wait_trunk,
-            now.wait_experts - before->wait_experts, now.traffic.hits - before->traffic.hits,
-            now.traffic.requests - before->traffic.requests);
-}
-
-void report_short(const struct engine *e, int status)
-{
-    struct sums s = add_up(e);
+    const struct engine *e = &s->engine;
+    const struct watch *w = &s->step.watch;
+    struct sums sum = add_up(s);
     struct totals t;
     char a[24], b[24], c[24], d[24];
     engine_totals(e, &t);
     const k3_traffic *r = &t.traffic;
-    k3_note("%s%" PRIu64 " ids from a prompt of %" PRIu64 " (%zu line%s): ready in %.2f s, prompt %.2f s, then %.3f s a token; %s, %d thread%s",
-            status && status != K3_EPIPE ? "failed after " : k3_interrupted ? "interrupted after " : "", s.out, s.prompt,
-            e->nseq, e->nseq == 1 ? "" : "s", e->opened_s, e->prompt_s, per_token(e), e->kernels->name,
-            e->o->threads, e->o->threads == 1 ? "" : "s");
+    k3_note("%s%" PRIu64 " ids from a prompt of %" PRIu64 " (%" PRIu64 " line%s): ready in %.2f s, prompt %.2f s, then %.3f s a token; %s, %d thread%s",
+            status && status != K3_EPIPE ? "failed after " : k3_interrupted ? "interrupted after " : "", sum.out, sum.prompt,
+            s->lines, s->lines == 1 ? "" : "s", w->opened_s, w->prompt_s, per_token(w), e->kernels->name,
+            s->o->threads, s->o->threads == 1 ? "" : "s");
     k3_note("read trunk %s, head %s, experts %s, embedding %s in %" PRIu64 " passes; experts: %" PRIu64 " requests, %" PRIu64
             " hits, %" PRIu64 " misses, %" PRIu64 " evictions",
             k3_fmt_bytes(a, r->trunk_bytes), k3_fmt_bytes(b, r->head_bytes), k3_fmt_bytes(c, r->expert_bytes),
@@ -96,12 +66,13 @@ void report_short(const struct engine *e, int status)
                 PRIu64 " experts were read for nothing (%s)", t.guesses_right, t.guesses, t.guesses_early, t.guesses_wasted,
                 k3_fmt_bytes(a, t.guesses_wasted * k3_expert_bytes(e->c)));
     k3_note("waited %.2f s for trunk, %.2f s for experts, computed %.2f s; disk busy %.2f s at %s/s; memory %s of %s planned",
-            t.wait_trunk, t.wait_experts, e->pass_s - t.wait_trunk - t.wait_experts, t.busy,
+            t.wait_trunk, t.wait_experts, w->pass_s - t.wait_trunk - t.wait_experts, t.busy,
             k3_fmt_bytes(a, (uint64_t)ratio((double)totals_bytes(&t), t.busy)), k3_fmt_bytes(b, k3_peak_rss()),
             k3_fmt_bytes(c, e->plan ? e->plan->total : 0));
-    if (e->drafts.passes)
-        k3_note("drafts: %" PRIu64 " of %" PRIu64 " ids right in %" PRIu64 " passes, about %s not read", e->drafts.accepted,
-                e->drafts.proposed, e->drafts.passes, k3_fmt_bytes(a, e->drafts.saved_bytes));
+    const struct drafts *dr = &s->step.drafts;
+    if (dr->passes)
+        k3_note("drafts: %" PRIu64 " of %" PRIu64 " ids right in %" PRIu64 " passes, about %s not read", dr->accepted, dr->proposed,
+                dr->passes, k3_fmt_bytes(a, dr->saved_bytes));
 }
 
 static json_t *ids_json(const uint32_t *ids, size_t n)
@@ -112,25 +83,24 @@ static json_t *ids_json(const uint32_t *ids, size_t n)
     return a;
 }
 
-static json_t *sequences_json(const struct engine *e)
+static json_t *sequences_json(const struct session *s)
 {
     json_t *a = json_array();
-    for (size_t i = 0; i < e->nseq; i++) {
-        const struct sequence *s = e->seq[i];
-        size_t out = s->ids.n - s->prompt;
-        json_array_append_new(a, json_pack("{s:o, s:o, s:b, s:f, s:f}", "prompt_ids", ids_json(s->ids.id, s->prompt), "ids",
-                                           ids_json(s->ids.id + s->prompt, out), "stopped", s->stopped, "prompt_seconds",
-                                           prompt_seconds(s), "generation_seconds", out ? latest(s) - s->first_id : 0.0));
+    for (const struct sequence *q = s->first; q; q = q->next) {
+        size_t out = q->ids.n - q->prompt;
+        json_array_append_new(a, json_pack("{s:o, s:o, s:b, s:f, s:f}", "prompt_ids", ids_json(q->ids.id, q->prompt), "ids",
+                                           ids_json(q->ids.id + q->prompt, out), "stopped", q->stopped, "prompt_seconds",
+                                           prompt_seconds(q), "generation_seconds", out ? latest(q) - q->first_id : 0.0));
     }
     return a;
 }
 
-static json_t *traffic_json(const struct engine *e, const struct totals *t)
+static json_t *traffic_json(const struct watch *w, const struct totals *t)
 {
     const k3_traffic *r = &t->traffic;
     return json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "passes", (json_int_t)r->passes, "prompt_bytes",
-                     (json_int_t)e->prompt_bytes, "per_token_bytes",
-                     ratio((double)(totals_bytes(t) - e->prompt_bytes), (double)e->step_ids), "trunk_bytes", (json_int_t)r->trunk_bytes, "head_bytes", (json_int_t)r->head_bytes, "expert_bytes",
+                     (json_int_t)w->prompt_bytes, "per_token_bytes",
+                     ratio((double)(totals_bytes(t) - w->prompt_bytes), (double)w->step_ids), "trunk_bytes", (json_int_t)r->trunk_bytes, "head_bytes", (json_int_t)r->head_bytes, "expert_bytes",
                      (json_int_t)r->expert_bytes, "embedding_bytes", (json_int_t)r->embed_bytes, "unused_bytes",
                      (json_int_t)t->unused_bytes, "scratch_read_bytes", (json_int_t)t->scratch_read, "scratch_written_bytes",
                      (json_int_t)t->scratch_written, "expert_requests", (json_int_t)r->requests, "expert_hits",
@@ -139,12 +109,12 @@ static json_t *traffic_json(const struct engine *e, const struct totals *t)
                      (json_int_t)t->guesses_early, "guesses_wasted", (json_int_t)t->guesses_wasted);
 }
 
-static json_t *time_json(const struct engine *e, const struct totals *t)
+static json_t *time_json(const struct watch *w, const struct totals *t)
 {
-    double wall = k3_now() - e->started;
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "wall", wall, "ready", e->opened_s, "prompt", e->prompt_s,
-                     "per_token", per_token(e), "waiting_for_trunk", t->wait_trunk, "waiting_for_experts",
-                     t->wait_experts, "computing", e->pass_s - t->wait_trunk - t->wait_experts, "idle", wall - e->pass_s,
+    double wall = k3_now() - w->started;
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "wall", wall, "ready", w->opened_s, "prompt", w->prompt_s,
+                     "per_token", per_token(w), "waiting_for_trunk", t->wait_trunk, "waiting_for_experts",
+                     t->wait_experts, "computing", w->pass_s - t->wait_trunk - t->wait_experts, "idle", wall - w->pass_s,
                      "disk_busy", t->busy);
 }
 
@@ -168,26 +138,28 @@ static json_t *plan_json(const struct engine *e)
                      (json_int_t)p->tokens, "sequences", (json_int_t)p->sequences, "draft", (json_int_t)p->draft, "positions", (json_int_t)p->positions, "spill", p->spill);
 }
 
-int report_write(const struct engine *e, k3_file **file, int status, const k3_err *why, k3_err *err)
+int report_write(const struct session *s, k3_file **file, int status, const k3_err *why, k3_err *err)
 {
-    struct sums s = add_up(e);
+    const struct engine *e = &s->engine;
+    const struct watch *w = &s->step.watch;
+    struct sums sum = add_up(s);
     struct totals t;
     char print[K3_FINGERPRINT_TEXT];
     const char *error = status && status != K3_EPIPE ? why->text : k3_interrupted ? "interrupted" : NULL;
     int shown = k3_interrupted ? 128 + k3_interrupted : status == K3_EPIPE ? 0 : status; /* as a shell has it */
     engine_totals(e, &t);
     json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:i, s:s?}", "version",
-                             K3_VERSION, "model", e->o->model, "fingerprint",
+                             K3_VERSION, "model", s->o->model, "fingerprint",
                              k3_fingerprint_text(print, k3_index_fingerprint(e->index)), "isa", e->kernels->name, "threads",
-                             e->o->threads, "layers", (json_int_t)e->o->layers, "prompt_tokens", (json_int_t)s.prompt,
-                             "generated_tokens", (json_int_t)s.out, "peak_rss_bytes", (json_int_t)k3_peak_rss(), "sequences",
-                             sequences_json(e), "read", traffic_json(e, &t), "seconds", time_json(e, &t), "plan", plan_json(e), "drafts",
-                             drafts_json(&e->drafts), "status", shown, "error", error);
+                             s->o->threads, "layers", (json_int_t)e->set.layers, "prompt_tokens", (json_int_t)sum.prompt,
+                             "generated_tokens", (json_int_t)sum.out, "peak_rss_bytes", (json_int_t)k3_peak_rss(), "sequences",
+                             sequences_json(s), "read", traffic_json(w, &t), "seconds", time_json(w, &t), "plan", plan_json(e), "drafts",
+                             drafts_json(&s->step.drafts), "status", shown, "error", error);
     FILE *to = k3_file_stream(*file);
     int bad = !root || json_dumpf(root, to, JSON_INDENT(1)) || fputc('\n', to) == EOF;
     json_decref(root);
     if (bad) {
-        int code = k3_fail_write(err, e->o->report);
+        int code = k3_fail_write(err, s->o->report);
         k3_file_abort(file);
         return code;
     }

@@ -1,5 +1,5 @@
 /* --load-state, --save-state and `k3-decode state FILE`: going on where a run stopped. */
-#include "plan.h"
+#include "resume.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -7,21 +7,21 @@
 #include <string.h>
 
 /* The ids of the file in front of the line's: those that were fed, then those that come next. */
-int resume_ids(struct engine *e, struct sequence *s, k3_err *err)
+int resume_ids(const char *path, uint64_t vocab, struct sequence *s, k3_err *err)
 {
     k3_state_file *f;
-    int status = k3_state_open(&f, e->o->load_state, err);
+    int status = k3_state_open(&f, path, err);
     if (status)
         return status;
     const k3_state_info *info = k3_state_describe(f);
     if (info->ids < info->position)
-        status = k3_fail(err, K3_EDATA, "%s: it holds a state after %" PRIu64 " tokens but not their ids", e->o->load_state,
+        status = k3_fail(err, K3_EDATA, "%s: it holds a state after %" PRIu64 " tokens but not their ids", path,
                          info->position);
     if (!status)
         status = k3_ids_reserve(&s->ids, info->ids, err);
     if (!status) {
         memmove(s->ids.id + info->ids, s->ids.id, s->ids.n * sizeof *s->ids.id);
-        status = k3_state_ids(f, e->c->vocab, s->ids.id, err);
+        status = k3_state_ids(f, vocab, s->ids.id, err);
         s->ids.n += info->ids;
         s->prompt = s->ids.n;
         s->fed = info->position;
@@ -30,20 +30,20 @@ int resume_ids(struct engine *e, struct sequence *s, k3_err *err)
     return status;
 }
 
-int resume_state(struct engine *e, struct sequence *s, k3_err *err)
+int resume_state(const char *path, k3_fingerprint model, struct sequence *s, k3_err *err)
 {
     k3_state_file *f;
-    int status = k3_state_open(&f, e->o->load_state, err);
+    int status = k3_state_open(&f, path, err);
     if (status)
         return status;
-    status = k3_state_load(s->state, 0, k3_index_fingerprint(e->index), f, err);
+    status = k3_state_load(s->state, 0, model, f, err);
     k3_state_close(f);
     return status;
 }
 
-int resume_save(struct engine *e, struct sequence *s, k3_err *err)
+int resume_save(const char *path, k3_fingerprint model, struct sequence *s, k3_err *err)
 {
-    return k3_state_save(s->state, 0, k3_index_fingerprint(e->index), s->ids.id, s->ids.n, e->o->save_state, err);
+    return k3_state_save(s->state, 0, model, s->ids.id, s->ids.n, path, err);
 }
 
 int resume_describe(const struct options *o, k3_err *err)

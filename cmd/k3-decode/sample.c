@@ -5,7 +5,8 @@
  * runs and speculation cannot change it. Candidates are taken in order of
  * logit (the lower id first on ties); weights are exp((l - max) / T) by the
  * kernels, whose bits do not depend on the machine, summed in double. */
-#include "decode.h"
+#define _GNU_SOURCE
+#include "sample.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -40,23 +41,21 @@ static double uniform(uint64_t seed, uint64_t position)
     return (double)(z >> 11) * 0x1p-53;
 }
 
-/* The largest logit, the lowest id on ties. */
-static uint32_t best_id(const float *l, uint64_t n)
+uint32_t sampler_argmax(const float *l, uint64_t vocab)
 {
     uint32_t best = 0;
-    for (uint64_t i = 1; i < n; i++)
+    for (uint64_t i = 1; i < vocab; i++)
         if (l[i] > l[best])
             best = (uint32_t)i;
     return best;
 }
 
-static const float *sort_by; /* qsort has no argument; one thread samples */
-
-static int by_logit(const void *a, const void *b)
+static int by_logit(const void *a, const void *b, void *arg)
 {
+    const float *logits = arg;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    if (sort_by[x] != sort_by[y])
-        return sort_by[x] < sort_by[y] ? 1 : -1;
+    if (logits[x] != logits[y])
+        return logits[x] < logits[y] ? 1 : -1;
     return x < y ? -1 : 1;
 }
 
@@ -80,11 +79,10 @@ static size_t cut(const struct sampler *s, double *total)
 uint32_t sampler_pick(struct sampler *s, const float *logits, uint64_t position)
 {
     if (s->o->temperature == 0)
-        return best_id(logits, s->vocab);
+        return sampler_argmax(logits, s->vocab);
     for (uint64_t i = 0; i < s->vocab; i++)
         s->order[i] = (uint32_t)i;
-    sort_by = logits;
-    qsort(s->order, s->vocab, sizeof *s->order, by_logit);
+    qsort_r(s->order, s->vocab, sizeof *s->order, by_logit, (void *)logits);
     float top = logits[s->order[0]], t = (float)s->o->temperature;
     for (uint64_t i = 0; i < s->vocab; i++)
         s->p[i] = (logits[s->order[i]] - top) / t;

@@ -1,12 +1,12 @@
 /* --score and --perplexity: how likely the model finds given ids. */
-#include "plan.h"
+#include "score.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
-int scores_open(struct scores *s, const struct options *o, k3_err *err)
+int scores_open(struct scores *s, const struct options *o, struct sampler *sampler, k3_err *err)
 {
+    *s = (struct scores){.o = o, .sampler = sampler};
     return rows_open(&s->npy, o->score_npy, "<f8", 3, err);
 }
 
@@ -19,21 +19,12 @@ static uint64_t rank_of(const float *logits, uint64_t vocab, uint32_t id)
     return n;
 }
 
-static uint64_t best_of(const float *logits, uint64_t vocab)
+static int add_row(struct scores *sc, struct sequence *s, size_t at, const float *logits, k3_err *err)
 {
-    uint64_t best = 0;
-    for (uint64_t i = 1; i < vocab; i++)
-        if (logits[i] > logits[best])
-            best = i;
-    return best;
-}
-
-static int add_row(struct engine *e, struct sequence *s, size_t at, const float *logits, k3_err *err)
-{
-    struct scores *sc = &e->scores;
+    uint64_t vocab = sc->sampler->vocab;
     uint32_t id = s->ids.id[at];
-    double lp = sampler_logprob(&e->sampler, logits, id);
-    uint64_t rank = rank_of(logits, e->c->vocab, id), best = best_of(logits, e->c->vocab);
+    double lp = sampler_logprob(sc->sampler, logits, id);
+    uint64_t rank = rank_of(logits, vocab, id), best = sampler_argmax(logits, vocab);
     char line[128];
     sc->n++;
     sc->sum -= lp;
@@ -41,25 +32,24 @@ static int add_row(struct engine *e, struct sequence *s, size_t at, const float 
     int status = rows_add(&sc->npy, (double[]){lp, (double)rank, (double)best}, 1, err);
     if (status)
         return status;
-    if (!e->o->score)
+    if (!sc->o->score)
         return 0;
     int n = snprintf(line, sizeof line, "%" PRIu64 "\t%zu\t%" PRIu32 "\t%.6f\t%" PRIu64 "\t%" PRIu64 "\n", s->line + 1, at, id,
                      lp, rank, best);
     return k3_bytes_add(&s->text, line, (size_t)n, err);
 }
 
-int scores_add(struct engine *e, struct sequence *s, size_t first, size_t n, const float *logits, k3_err *err)
+int scores_add(struct scores *sc, struct sequence *s, size_t first, size_t n, const float *logits, k3_err *err)
 {
     int status = 0;
     for (size_t i = 0; i < n && first + i + 1 < s->ids.n && !status; i++)
-        status = add_row(e, s, first + i + 1, logits + i * e->c->vocab, err);
+        status = add_row(sc, s, first + i + 1, logits + i * sc->sampler->vocab, err);
     return status;
 }
 
-int scores_end(struct engine *e, k3_err *err)
+int scores_end(struct scores *s, k3_err *err)
 {
-    struct scores *s = &e->scores;
-    if (e->o->perplexity) {
+    if (s->o->perplexity) {
         double mean = s->n ? s->sum / (double)s->n : 0;
         double variance = s->n > 1 ? (s->squares - s->sum * mean) / (double)(s->n - 1) : 0;
         double error = s->n ? sqrt(fmax(variance, 0) / (double)s->n) : 0;

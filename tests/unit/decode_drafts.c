@@ -1,5 +1,5 @@
 /* Drafts: what is proposed, and when it is not worth it. */
-#include "../../cmd/k3-decode/speculate.c"
+#include "../../cmd/k3-decode/draft.c"
 
 #include <criterion/criterion.h>
 

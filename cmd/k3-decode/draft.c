@@ -7,7 +7,7 @@
  * The longest suffix that occurred before predicts what follows it; the copy
  * runs on into itself, so a sequence that repeats every 1, 2 or 3 ids drafts
  * as well as a long quotation. */
-#include "decode.h"
+#include "draft.h"
 
 #include <string.h>
 

@@ -1,0 +1,25 @@
+/* sequence.h - one line of input and what becomes of it. */
+#ifndef SEQUENCE_H
+#define SEQUENCE_H
+
+#include "k3_model.h"
+#include "k3_text.h"
+
+struct sequence {
+    struct sequence *next;
+    uint64_t line;        /* from 0 */
+    k3_ids ids;           /* the prompt, then what was generated */
+    size_t prompt;        /* of ids */
+    size_t fed;           /* of ids, with those of a loaded state */
+    size_t shown;         /* of ids, from `prompt` on, written to the output */
+    k3_state *state;      /* while it is active */
+    bool done, stopped;   /* stopped: by a stop id */
+    k3_bytes text;        /* score lines waiting for their turn */
+    double admitted, first_id, ended; /* seconds on the clock */
+};
+
+/* Takes `ids` over; NULL, and they are freed, if memory is out. */
+struct sequence *sequence_new(uint64_t line, k3_ids ids);
+void sequence_free(struct sequence *s);
+
+#endif

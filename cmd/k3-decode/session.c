@@ -1,0 +1,246 @@
+/* From lines of input to lines of output. */
+#include "session.h"
+#include "plan.h"
+#include "resume.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { MOST_HELD = 1 << 14 }; /* lines read and not yet written, so that a slow first one cannot fill the memory */
+
+int session_open(struct session **out, const struct options *o, k3_err *err)
+{
+    int status;
+    struct session *s = *out = calloc(1, sizeof *s);
+    if (!s)
+        return k3_fail(err, K3_ESYS, "out of memory");
+    s->o = o;
+    watch_start(&s->step.watch, &s->engine);
+    if ((status = engine_open(&s->engine, o, err)) || (status = output_open(&s->out, o, err)) ||
+        (status = step_open(&s->step, &s->engine, &s->out, err)))
+        return status;
+    input_start(&s->in, (uint32_t)s->engine.c->vocab);
+    return o->save_state ? k3_file_probe(o->save_state, err) : 0;
+}
+
+int session_commit(struct session *s, k3_err *err)
+{
+    int status = output_commit(&s->out, err);
+    return status ? status : step_commit(&s->step, err);
+}
+
+void session_close(struct session *s)
+{
+    if (!s)
+        return;
+    for (struct sequence *q = s->first, *next; q; q = next) {
+        next = q->next;
+        sequence_free(q);
+    }
+    input_free(&s->in);
+    output_abort(&s->out);
+    step_close(&s->step);
+    engine_close(&s->engine);
+    free(s);
+}
+
+/* ---- read ---- */
+
+static int add_line(struct session *s, k3_ids ids, k3_err *err)
+{
+    struct sequence *q = sequence_new(s->lines, ids);
+    if (!q)
+        return k3_fail(err, K3_ESYS, "out of memory");
+    *(s->last ? &s->last->next : &s->first) = q;
+    s->last = q;
+    s->unwritten = s->unwritten ? s->unwritten : q;
+    s->waiting = s->waiting ? s->waiting : q;
+    s->nwaiting++;
+    s->nunwritten++;
+    s->step.watch.lines = ++s->lines;
+    return s->o->load_state ? resume_ids(s->o->load_state, s->engine.c->vocab, q, err) : 0;
+}
+
+/* Reads lines until `most` wait; blocks for the first only if nothing runs. */
+static int read_lines(struct session *s, size_t most, k3_err *err)
+{
+    while (s->nwaiting < most && s->nunwritten < MOST_HELD) {
+        bool got, wait = !s->nactive && !s->nwaiting;
+        k3_ids ids;
+        if (s->bad || (s->bad = input_line(&s->in, wait, &ids, &got, &s->why)) || !got)
+            return 0;
+        if (s->o->save_state && s->lines) {
+            k3_ids_free(&ids);
+            s->bad = k3_fail(&s->why, K3_EUSAGE, "--save-state keeps the state of one line; a second one came");
+            return 0;
+        }
+        int status = add_line(s, ids, err);
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
+/* ---- written, in order ---- */
+
+static void let_go(struct session *s)
+{
+    struct sequence *q = s->first;
+    s->gone_prompt += q->prompt;
+    s->gone_out += q->ids.n - q->prompt;
+    s->first = q->next;
+    s->last = s->first ? s->last : NULL;
+    sequence_free(q);
+}
+
+/* Writes what can be written: lines that are done, and what there is of the first that is not. */
+static int write_lines(struct session *s, k3_err *err)
+{
+    while (s->unwritten) {
+        struct sequence *q = s->unwritten;
+        int status = output_in_turn(&s->out) ? output_news(&s->out, q, err) : 0;
+        if (status || !q->done)
+            return status;
+        s->unwritten = q->next;
+        s->nunwritten--;
+        if (!s->o->report)
+            let_go(s);
+    }
+    return 0;
+}
+
+/* ---- admitted ---- */
+
+static uint64_t reach(const struct session *s, const struct sequence *q)
+{
+    return q->prompt + s->o->gen;
+}
+
+static struct demand waiting_demand(const struct session *s)
+{
+    struct demand d = {0};
+    for (const struct sequence *q = s->waiting; q; q = q->next) {
+        if (q->fed == q->ids.n)
+            continue;
+        d.sequences++;
+        d.prompt += q->ids.n - q->fed;
+        d.positions = reach(s, q) > d.positions ? reach(s, q) : d.positions;
+    }
+    return d;
+}
+
+/* Lines without ids to feed are done when it is their turn to be admitted. */
+static void pass_over_empty(struct session *s)
+{
+    while (s->waiting && s->waiting->fed == s->waiting->ids.n) {
+        s->waiting->done = true;
+        s->waiting = s->waiting->next;
+        s->nwaiting--;
+    }
+}
+
+static bool planned_for(const struct session *s, const struct sequence *q)
+{
+    return s->engine.plan && reach(s, q) <= s->engine.plan->positions;
+}
+
+/* Where nothing runs and the first waiting line needs more than was planned for: a plan for all that wait, and
+ * source, workspace, hooks, trace and drafts for it. */
+static int prepare_for_waiting(struct session *s, k3_err *err)
+{
+    const struct sequence *q = s->waiting;
+    if (!q || s->nactive || planned_for(s, q))
+        return 0;
+    if (s->step.record.trace) /* a new plan empties the cache, which a trace cannot say */
+        return k3_fail(err, K3_EUSAGE, "line %" PRIu64 " needs %" PRIu64 " positions and %" PRIu64
+                       " were planned for; with --trace give --context %" PRIu64,
+                       q->line + 1, reach(s, q), s->engine.plan->positions, reach(s, q));
+    struct demand d = waiting_demand(s);
+    int status = engine_prepare(&s->engine, &d, err);
+    return status ? status : step_attach(&s->step, err);
+}
+
+static int start(struct session *s, struct sequence *q, k3_err *err)
+{
+    int status = engine_new_state(&s->engine, &q->state, err);
+    if (!status && q->fed)
+        status = resume_state(s->o->load_state, k3_index_fingerprint(s->engine.index), q, err);
+    q->admitted = k3_now();
+    if (reach(s, q) > s->engine.c->max_positions)
+        k3_note("warning: line %" PRIu64 " needs %" PRIu64 " positions, the model was made for %" PRIu64, q->line + 1, reach(s, q),
+                s->engine.c->max_positions);
+    return status;
+}
+
+/* Lets waiting lines join while there is room. A longer one than planned for waits until nothing runs. */
+static int admit(struct session *s, k3_err *err)
+{
+    int status = 0;
+    for (;;) {
+        pass_over_empty(s);
+        struct sequence *q = s->waiting;
+        if (status || !q || !planned_for(s, q) || s->nactive == s->engine.plan->sequences)
+            return status;
+        status = start(s, q, err);
+        s->active[s->nactive++] = q;
+        s->waiting = q->next;
+        s->nwaiting--;
+    }
+}
+
+/* ---- retired ---- */
+
+/* Finished sequences leave; their state goes with them. */
+static int retire(struct session *s, k3_err *err)
+{
+    size_t kept = 0;
+    int status = 0;
+    for (size_t i = 0; i < s->nactive; i++) {
+        struct sequence *q = s->active[i];
+        if (!q->done) {
+            s->active[kept++] = q;
+            continue;
+        }
+        if (s->o->save_state && !status)
+            s->saved = !(status = resume_save(s->o->save_state, k3_index_fingerprint(s->engine.index), q, err));
+        engine_free_state(&s->engine, &q->state);
+    }
+    s->nactive = kept;
+    return status;
+}
+
+/* ---- all of it ---- */
+
+static int run(struct session *s, k3_err *err)
+{
+    size_t ahead = s->o->batch ? s->o->batch : MOST_TOGETHER;
+    for (;;) {
+        int status = read_lines(s, ahead, err);
+        if (!status) {
+            pass_over_empty(s);
+            status = prepare_for_waiting(s, err);
+        }
+        if (!status)
+            status = admit(s, err);
+        if (!status && s->nactive)
+            status = step_run(&s->step, s->active, s->nactive, s->waiting != NULL, err);
+        if (!status)
+            status = retire(s, err);
+        if (!status)
+            status = write_lines(s, err);
+        if (status)
+            return status;
+        if (!s->nactive && !s->waiting && (s->in.closed || s->bad))
+            return 0;
+    }
+}
+
+int session_run(struct session *s, k3_err *err)
+{
+    int status = run(s, err);
+    if (!status && !s->bad && s->o->save_state && !s->saved && !k3_interrupted)
+        status = k3_fail(err, K3_EDATA, "%s: not written: no line had ids to feed", s->o->save_state);
+    if (!status && s->bad)
+        *err = s->why;
+    return status ? status : s->bad;
+}

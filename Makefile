@@ -54,7 +54,7 @@ $(BUILD)/%.o: %.c Makefile
 	$(Q)$(CC) $(K3_CFLAGS) $(CFLAGS) $(call isa_flags,$(notdir $<)) $(call frame_limit,$<) -MMD -MP -c $< -o $@
 
 define program
-$(BIN)/$(1): $(patsubst %.c,$(BUILD)/%.o,$(wildcard cmd/$(1)/*.c)) $(LIB)
+$(BIN)/$(1): $(patsubst %.c,$(BUILD)/%.o,$(wildcard cmd/$(1)/*.c cmd/$(1)/*/*.c)) $(LIB)
 	$$(call SAY,LD,$$@)
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) -pthread $$(LDFLAGS) $$^ $$(LDLIBS) -o $$@
@@ -190,4 +190,4 @@ help:
 
 .PHONY: all helpers demo test bench bench-stream fuzz asan long tsan tsan-tests format install uninstall clean help
 .DELETE_ON_ERROR:
--include $(LIB_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(TSAN_OBJ:.o=.d) $(HELPERS:=.d) $(MKCKPT:.o=.d) $(foreach t,$(TOOLS),$(patsubst %.c,$(BUILD)/%.d,$(wildcard cmd/$(t)/*.c)))
+-include $(LIB_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(TSAN_OBJ:.o=.d) $(HELPERS:=.d) $(MKCKPT:.o=.d) $(foreach t,$(TOOLS),$(patsubst %.c,$(BUILD)/%.d,$(wildcard cmd/$(t)/*.c cmd/$(t)/*/*.c)))

@@ -1,6 +1,5 @@
 /* The model opened for computing. */
 #include "engine.h"
-#include "plan.h"
 #include "prepare.h"
 
 #include <inttypes.h>
@@ -23,9 +22,9 @@ int engine_open(struct engine *e, const struct options *o, k3_err *err)
 static void close_prepared(struct engine *e)
 {
     if (e->source) {
-        streamer_stop(e->source);
+        stream_stop(e->source);
         engine_totals(e, &e->before);
-        k3_source_close(&e->source->base);
+        stream_close(e->source);
     }
     k3_model_free(e->model);
     free(e->row);
@@ -36,15 +35,15 @@ static void close_prepared(struct engine *e)
 
 int engine_prepare(struct engine *e, const struct demand *d, k3_err *err)
 {
-    char buf[4096];
-    const char *trunk = prepare_trunk(e->set.o, buf);
+    struct stream_place at = prepare_place(e->set.o);
+    struct limits l = prepare_limits(&e->set);
     close_prepared(e);
     if (!e->plan && !(e->plan = calloc(1, sizeof *e->plan)))
         return k3_fail(err, K3_ESYS, "out of memory");
     struct plan *p = e->plan;
-    int status = prepare_plan(p, &e->set, e->index, trunk, d, err);
+    int status = stream_plan(p, &at, e->c, e->index, &l, d, err);
     if (!status)
-        status = streamer_open(&e->source, e->index, trunk, NULL, &p->stream, err);
+        status = stream_open(&e->source, &at, e->index, &p->stream, err);
     if (!status)
         status = k3_model_new(&e->model, e->c, e->kernels, e->pool, p->tokens, p->positions, err);
     if (!status && !(e->row = malloc(p->rows * e->c->vocab * sizeof *e->row)))
@@ -54,7 +53,7 @@ int engine_prepare(struct engine *e, const struct demand *d, k3_err *err)
 
 k3_source *engine_source(struct engine *e)
 {
-    return &e->source->base;
+    return stream_source(e->source);
 }
 
 int engine_new_state(struct engine *e, k3_state **state, k3_err *err)
@@ -90,17 +89,18 @@ void engine_close(struct engine *e)
 void engine_stop(struct engine *e)
 {
     if (e->source)
-        streamer_stop(e->source);
+        stream_stop(e->source);
 }
 
 bool engine_resident(const struct engine *e, int layer, uint16_t expert)
 {
-    return k3_policy_slot(e->source->policy, layer, expert) >= 0;
+    return stream_cached(e->source, layer, expert);
 }
 
 uint64_t engine_dense_bytes(const struct engine *e)
 {
-    return e->source->order->trunk_bytes + e->source->order->head_bytes;
+    const k3_order *order = stream_source(e->source)->order;
+    return order->trunk_bytes + order->head_bytes;
 }
 
 uint64_t totals_bytes(const struct totals *t)
@@ -110,12 +110,12 @@ uint64_t totals_bytes(const struct totals *t)
 
 void engine_totals(const struct engine *e, struct totals *t)
 {
+    struct stream_stats s;
     *t = e->before;
     if (!e->source)
         return;
-    const k3_traffic *r = &e->source->base.traffic;
-    t->unused_bytes += streamer_unused(e->source);
-    pthread_mutex_lock(&e->source->lock); /* readers may be running ahead */
+    stream_stats(e->source, &s);
+    const k3_traffic *r = &s.traffic;
     t->traffic.trunk_bytes += r->trunk_bytes;
     t->traffic.head_bytes += r->head_bytes;
     t->traffic.expert_bytes += r->expert_bytes;
@@ -124,13 +124,15 @@ void engine_totals(const struct engine *e, struct totals *t)
     t->traffic.hits += r->hits;
     t->traffic.misses += r->misses;
     t->traffic.passes += r->passes;
-    t->evictions += e->source->evictions;
-    t->guesses += e->source->guesses.made;
-    t->guesses_right += e->source->guesses.right;
-    t->guesses_early += e->source->guesses.early;
-    t->guesses_wasted += e->source->guesses.wasted;
-    t->wait_trunk += e->source->wait_trunk;
-    t->wait_experts += e->source->wait_experts;
-    t->busy += e->source->busy;
-    pthread_mutex_unlock(&e->source->lock);
+    t->evictions += s.evictions;
+    t->unused_bytes += s.unused_bytes;
+    t->guesses.made += s.guesses.made;
+    t->guesses.right += s.guesses.right;
+    t->guesses.early += s.guesses.early;
+    t->guesses.wasted += s.guesses.wasted;
+    t->wait_trunk += s.wait_trunk;
+    t->wait_experts += s.wait_experts;
+    t->busy += s.busy;
+    t->pinned_bytes = s.pinned_bytes;
+    t->reads_in_flight = s.reads_in_flight;
 }

@@ -6,17 +6,16 @@
 #include "k3_model.h"
 #include "k3_store.h"
 #include "settings.h"
-
-struct streamer;
-struct plan;
-struct demand;
+#include "stream/stream.h"
 
 /* What the passes did, summed over the sources that a run has had. */
 struct totals {
     k3_traffic traffic;
     uint64_t evictions, unused_bytes, scratch_read, scratch_written;
-    uint64_t guesses, guesses_right, guesses_early, guesses_wasted; /* struct guess_counts */
+    struct guess_counts guesses;
     double wait_trunk, wait_experts, busy; /* seconds; busy: a read was in flight */
+    uint64_t pinned_bytes;   /* of the source that is open, or was last */
+    uint32_t reads_in_flight; /* of it too */
 };
 uint64_t totals_bytes(const struct totals *t); /* read in all */
 

@@ -1,7 +1,8 @@
 /* The command line of k3-decode. */
 #include "options.h"
 #include "k3_model.h"
-#include "plan.h"
+#include "k3_cache.h"
+#include "stream/stream.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

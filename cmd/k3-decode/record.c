@@ -1,6 +1,6 @@
 /* The trace of a run. */
 #include "record.h"
-#include "plan.h"
+#include "stream/stream.h"
 
 #include <stdlib.h>
 

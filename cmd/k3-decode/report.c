@@ -1,6 +1,5 @@
 /* What the run did: a few lines on stderr, and the JSON report. */
 #include "report.h"
-#include "plan.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -61,10 +60,10 @@ void report_short(const struct session *s, int status)
             " hits, %" PRIu64 " misses, %" PRIu64 " evictions",
             k3_fmt_bytes(a, r->trunk_bytes), k3_fmt_bytes(b, r->head_bytes), k3_fmt_bytes(c, r->expert_bytes),
             k3_fmt_bytes(d, r->embed_bytes), r->passes, r->requests, r->hits, r->misses, t.evictions);
-    if (t.guesses)
+    if (t.guesses.made)
         k3_note("lookahead: %" PRIu64 " of %" PRIu64 " guesses were right, %" PRIu64 " of them on their way before they were asked for; %"
-                PRIu64 " experts were read for nothing (%s)", t.guesses_right, t.guesses, t.guesses_early, t.guesses_wasted,
-                k3_fmt_bytes(a, t.guesses_wasted * k3_expert_bytes(e->c)));
+                PRIu64 " experts were read for nothing (%s)", t.guesses.right, t.guesses.made, t.guesses.early, t.guesses.wasted,
+                k3_fmt_bytes(a, t.guesses.wasted * k3_expert_bytes(e->c)));
     k3_note("waited %.2f s for trunk, %.2f s for experts, computed %.2f s; disk busy %.2f s at %s/s; memory %s of %s planned",
             t.wait_trunk, t.wait_experts, w->pass_s - t.wait_trunk - t.wait_experts, t.busy,
             k3_fmt_bytes(a, (uint64_t)ratio((double)totals_bytes(&t), t.busy)), k3_fmt_bytes(b, k3_peak_rss()),
@@ -105,8 +104,8 @@ static json_t *traffic_json(const struct watch *w, const struct totals *t)
                      (json_int_t)t->unused_bytes, "scratch_read_bytes", (json_int_t)t->scratch_read, "scratch_written_bytes",
                      (json_int_t)t->scratch_written, "expert_requests", (json_int_t)r->requests, "expert_hits",
                      (json_int_t)r->hits, "expert_misses", (json_int_t)r->misses, "expert_evictions", (json_int_t)t->evictions, "guesses",
-                     (json_int_t)t->guesses, "guesses_right", (json_int_t)t->guesses_right, "guesses_early",
-                     (json_int_t)t->guesses_early, "guesses_wasted", (json_int_t)t->guesses_wasted);
+                     (json_int_t)t->guesses.made, "guesses_right", (json_int_t)t->guesses.right, "guesses_early",
+                     (json_int_t)t->guesses.early, "guesses_wasted", (json_int_t)t->guesses.wasted);
 }
 
 static json_t *time_json(const struct watch *w, const struct totals *t)
@@ -124,16 +123,14 @@ static json_t *drafts_json(const struct drafts *d)
                      (json_int_t)d->passes, "saved_bytes", (json_int_t)d->saved_bytes);
 }
 
-static json_t *plan_json(const struct engine *e)
+static json_t *plan_json(const struct engine *e, const struct totals *t)
 {
     const struct plan *p = e->plan;
     if (!p)
         return json_null();
-    uint64_t pinned = e->source ? e->source->pinned_bytes : 0;
-    uint32_t reads = e->source ? tune_way(e->source, 0, 0)->reads : 0; /* pass 0: not on trial */
     return json_pack("{s:I, s:I, s:i, s:I, s:i, s:i, s:I, s:i, s:i, s:s, s:I, s:I, s:I, s:I, s:b}", "planned_bytes", (json_int_t)p->total,
                      "budget_bytes", (json_int_t)p->budget, "ring", (int)p->stream.ring, "tile_bytes",
-                     (json_int_t)p->stream.tile_bytes, "io_depth", (int)p->stream.depth, "reads_in_flight", (int)reads, "pinned_bytes", (json_int_t)pinned,
+                     (json_int_t)p->stream.tile_bytes, "io_depth", (int)p->stream.depth, "reads_in_flight", (int)t->reads_in_flight, "pinned_bytes", (json_int_t)t->pinned_bytes,
                      "expert_slots", (int)p->stream.expert_slots, "lookahead", (int)p->stream.lookahead, "cache_policy", k3_policy_name(p->stream.policy), "chunk",
                      (json_int_t)p->tokens, "sequences", (json_int_t)p->sequences, "draft", (json_int_t)p->draft, "positions", (json_int_t)p->positions, "spill", p->spill);
 }
@@ -153,7 +150,7 @@ int report_write(const struct session *s, k3_file **file, int status, const k3_e
                              k3_fingerprint_text(print, k3_index_fingerprint(e->index)), "isa", e->kernels->name, "threads",
                              s->o->threads, "layers", (json_int_t)e->set.layers, "prompt_tokens", (json_int_t)sum.prompt,
                              "generated_tokens", (json_int_t)sum.out, "peak_rss_bytes", (json_int_t)k3_peak_rss(), "sequences",
-                             sequences_json(s), "read", traffic_json(w, &t), "seconds", time_json(w, &t), "plan", plan_json(e), "drafts",
+                             sequences_json(s), "read", traffic_json(w, &t), "seconds", time_json(w, &t), "plan", plan_json(e, &t), "drafts",
                              drafts_json(&s->step.drafts), "status", shown, "error", error);
     FILE *to = k3_file_stream(*file);
     int bad = !root || json_dumpf(root, to, JSON_INDENT(1)) || fputc('\n', to) == EOF;

@@ -1,6 +1,6 @@
 /* From lines of input to lines of output. */
 #include "session.h"
-#include "plan.h"
+#include "stream/stream.h"
 #include "resume.h"
 
 #include <inttypes.h>

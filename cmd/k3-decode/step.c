@@ -1,6 +1,6 @@
 /* What goes into a pass, and what comes of it. */
 #include "step.h"
-#include "plan.h"
+#include "stream/stream.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

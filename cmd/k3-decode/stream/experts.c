@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* For experts without a slot. */
-static uint32_t buffers(const struct stream_plan *p)
+static uint32_t buffers(const struct stream_sizes *p)
 {
     return p->transit + p->lookahead;
 }
@@ -19,7 +19,7 @@ static uint64_t expert_memory(const struct streamer *s)
 int experts_init(struct streamer *s, k3_err *err)
 {
     const k3_config *c = s->c;
-    const struct stream_plan *p = &s->plan;
+    const struct stream_sizes *p = &s->plan;
     if (!c->moe_layers || p->layers <= c->first_moe)
         return 0;
     k3_shape shape = {.layers = (int)c->layers, .first = (int)c->first_moe, .experts = (int)c->experts, .topk = (int)c->topk};

@@ -305,14 +305,33 @@ static uint64_t tile_bytes(const struct streamer *s, const k3_tile *t)
     return bytes;
 }
 
-uint64_t streamer_unused(struct streamer *s)
+/* What was read and no pass has used; the caller holds the lock. */
+static uint64_t unused_bytes(const struct streamer *s)
 {
-    pthread_mutex_lock(&s->lock);
     uint64_t bytes = s->guesses.wasted * k3_expert_bytes(s->c);
     for (uint32_t i = 0; i < s->nentries; i++)
         bytes += tile_bytes(s, &s->order->tiles[s->entry[(s->first_entry + i) % s->capacity].tile]);
-    pthread_mutex_unlock(&s->lock);
     return bytes;
+}
+
+void stream_stats(struct streamer *s, struct stream_stats *out)
+{
+    pthread_mutex_lock(&s->lock); /* readers may be running ahead */
+    *out = (struct stream_stats){.traffic = s->base.traffic, .evictions = s->evictions, .unused_bytes = unused_bytes(s),
+                                 .guesses = s->guesses, .wait_trunk = s->wait_trunk, .wait_experts = s->wait_experts,
+                                 .busy = s->busy, .pinned_bytes = s->pinned_bytes,
+                                 .reads_in_flight = tune_way(s, 0, 0)->reads}; /* pass 0: not on trial */
+    pthread_mutex_unlock(&s->lock);
+}
+
+k3_source *stream_source(struct streamer *s)
+{
+    return &s->base;
+}
+
+bool stream_cached(const struct streamer *s, int layer, uint16_t expert)
+{
+    return k3_policy_slot(s->policy, layer, expert) >= 0;
 }
 
 /* The piece at or after tile `*tile` with that row, and its tile; NULL if the pass has none. */
@@ -389,7 +408,7 @@ static int stream_embed(k3_source *src, const uint32_t *ids, size_t n, uint16_t 
 
 /* ---- opening and closing ---- */
 
-void streamer_stop(struct streamer *s)
+void stream_stop(struct streamer *s)
 {
     pthread_mutex_lock(&s->lock);
     s->stop = true;
@@ -402,10 +421,11 @@ void streamer_stop(struct streamer *s)
     experts_end(s);
 }
 
-static void stream_close(k3_source *src)
+void stream_close(struct streamer *s)
 {
-    struct streamer *s = (struct streamer *)src;
-    streamer_stop(s);
+    if (!s)
+        return;
+    stream_stop(s);
     experts_free(s);
     for (uint32_t i = 0; s->shard && i < k3_index_shards(s->ix); i++)
         k3_direct_close(&s->shard[i]);
@@ -425,6 +445,11 @@ static void stream_close(k3_source *src)
     pthread_cond_destroy(&s->landed);
     pthread_cond_destroy(&s->done);
     free(s);
+}
+
+static void close_source(k3_source *src)
+{
+    stream_close((struct streamer *)src);
 }
 
 static bool of_router(const struct streamer *s, const k3_tile *t)
@@ -497,16 +522,17 @@ static int open_trunk(struct streamer *s, const char *path, k3_err *err)
     return status;
 }
 
-int streamer_open(struct streamer **out, const k3_index *ix, const char *trunk_path, const char *sums_path,
-                  const struct stream_plan *plan, k3_err *err)
+int stream_open(struct streamer **out, const struct stream_place *at, const k3_index *ix, const struct stream_sizes *plan, k3_err *err)
 {
+    char buf[4096];
+    const char *trunk_path = stream_trunk_path(at, buf);
     *out = NULL;
     struct streamer *s = calloc(1, sizeof *s);
     if (!s)
         return k3_fail(err, K3_ESYS, "out of memory");
     s->base = (k3_source){.begin = stream_begin, .next = stream_next, .release = stream_release, .embed = stream_embed,
                           .want = experts_want, .expert = experts_take, .expert_release = experts_release,
-                          .close = stream_close};
+                          .close = close_source};
     if (plan->lookahead) {
         s->base.peek = stream_peek;
         s->base.expect = experts_expect;
@@ -520,7 +546,7 @@ int streamer_open(struct streamer **out, const k3_index *ix, const char *trunk_p
     pthread_cond_init(&s->done, NULL);
     int status = trunk_path ? open_trunk(s, trunk_path, err) : 0;
     if (!status)
-        status = k3_sums_open(&s->sums, ix, sums_path, err);
+        status = k3_sums_open(&s->sums, ix, NULL, err);
     if (!status)
         status = k3_order_new(&s->order, s->c, 0, plan->layers, true, s->plan.tile_bytes, err);
     if (status)
@@ -549,6 +575,6 @@ int streamer_open(struct streamer **out, const k3_index *ix, const char *trunk_p
     *out = s;
     return 0;
 fail:
-    stream_close(&s->base);
+    stream_close(s);
     return status;
 }

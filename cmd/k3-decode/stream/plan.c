@@ -1,5 +1,6 @@
 /* The planner. */
 #include "plan.h"
+#include "streamer.h"
 #include "k3_model.h"
 
 #include <inttypes.h>
@@ -74,12 +75,6 @@ static struct order_size size_order(const k3_config *c, uint64_t layers, uint64_
     return s;
 }
 
-/* Options that want the logits of every token, and so of one sequence at a time. */
-static bool all_rows(const struct options *o)
-{
-    return o->logits || o->score || o->perplexity || o->score_npy;
-}
-
 static bool has_experts(const struct plan_input *in, const struct plan *p)
 {
     return in->c->moe_layers && p->stream.layers > in->c->first_moe;
@@ -95,19 +90,19 @@ static uint64_t pool_of(const struct plan_input *in, const struct plan *p)
 static void itemise(struct plan *p, const struct plan_input *in, const struct order_size *s)
 {
     const k3_config *c = in->c;
-    const struct stream_plan *st = &p->stream;
+    const struct stream_sizes *st = &p->stream;
     uint64_t slots = has_experts(in, p) ? st->expert_slots : 0, together = p->sequences * (1 + p->draft);
-    p->rows = all_rows(in->o) ? p->tokens : together;
+    p->rows = in->limits->every_row ? p->tokens : together;
     p->nitems = 0;
     p->total = 0;
     item(p, "program and libraries", program_bytes);
     item(p, "index", in->index_bytes);
     item(p, "reading order", s->tiles * (sizeof(k3_tile) + sizeof(struct pinned)) + s->pieces * sizeof(k3_piece));
-    item(p, "threads", (uint64_t)(in->o->threads + (int)streamer_threads(st) + 1) * stack_bytes + streamer_threads(st) * in->bounce);
+    item(p, "threads", (uint64_t)(in->limits->threads + (int)streamer_threads(st) + 1) * stack_bytes + streamer_threads(st) * in->bounce);
     item(p, p->spill ? "state (KDA layers in scratch)" : "state",
          p->sequences * k3_state_bytes(c, st->layers, p->positions, p->spill));
     item(p, "drafts", p->draft ? p->sequences * k3_state_draft_bytes(c, st->layers, 1 + p->draft) : 0);
-    item(p, "activations", k3_model_bytes(c, in->o->threads, p->tokens, p->positions));
+    item(p, "activations", k3_model_bytes(c, in->limits->threads, p->tokens, p->positions));
     item(p, "logits", (p->rows + 2) * c->vocab * sizeof(float)); /* two rows for sampling */
     item(p, "tile ring", st->ring * k3_direct_room(s->largest));
     item(p, "experts in transit", has_experts(in, p) ? st->transit * in->expert_room : 0);
@@ -156,7 +151,7 @@ static void predict(struct plan *p, const struct plan_input *in, const struct ma
     p->embedding = c->hidden * 2;
     p->scratch = p->spill ? 2 * (k3_state_bytes(c, p->stream.layers, 0, false)) : 0;
     double trunk_s = (double)(p->trunk + p->head + p->scratch) / r->trunk, expert_s = (double)p->experts / r->experts;
-    double rate = compute_rate * in->o->threads, trunk_c = (double)(s->trunk + s->head) / rate, expert_c = (double)p->experts_most / rate;
+    double rate = compute_rate * in->limits->threads, trunk_c = (double)(s->trunk + s->head) / rate, expert_c = (double)p->experts_most / rate;
     p->read_seconds = m->two_devices ? fmax(trunk_s, expert_s) : trunk_s + expert_s;
     p->compute_seconds = trunk_c + expert_c;
     /* Experts are known, and so can be read, only when the trunk has been multiplied up to their router; some are guessed. */
@@ -169,7 +164,7 @@ static void predict(struct plan *p, const struct plan_input *in, const struct ma
 /* The least that runs with this tile size; a starting point to grow from. */
 static void least(struct plan *p, const struct plan_input *in, uint64_t tile, bool spill)
 {
-    const struct options *o = in->o;
+    const struct limits *o = in->limits;
     p->stream.tile_bytes = tile;
     p->stream.ring = o->ring ? (uint32_t)o->ring : 2;
     p->stream.depth = o->io_depth ? (uint32_t)o->io_depth : LEAST_IO_DEPTH;
@@ -193,10 +188,10 @@ static uint64_t total_of(struct plan *p, const struct plan_input *in, const stru
 /* Sequences together, and room for their drafts: a pass over the weights serves them all. */
 static void grow_together(struct plan *p, const struct plan_input *in, const struct order_size *s)
 {
-    const struct options *o = in->o;
+    const struct limits *o = in->limits;
     uint64_t start = total_of(p, in, s), allowed = start + (p->budget > start ? (p->budget - start) / 2 : 0);
     uint64_t most = min64(o->batch ? o->batch : MOST_TOGETHER, in->demand.sequences), chunk = p->tokens;
-    bool single = o->logits || o->score_npy || o->save_state || o->load_state || p->spill;
+    bool single = o->single || p->spill;
     for (uint64_t draft = o->draft;; draft /= 2) {
         p->draft = draft;
         p->tokens = max64(chunk, 1 + draft);
@@ -239,11 +234,11 @@ static uint32_t full_ring(uint32_t depth)
 /* Reads in flight, and tiles for them: at most that many more. */
 static void grow_ring(struct plan *p, const struct plan_input *in, const struct order_size *s, uint64_t most)
 {
-    struct stream_plan *st = &p->stream;
+    struct stream_sizes *st = &p->stream;
     uint32_t least = st->depth;
-    if (!in->o->io_depth)
+    if (!in->limits->io_depth)
         st->depth = DEFAULT_IO_DEPTH;
-    if (!in->o->ring)
+    if (!in->limits->ring)
         st->ring = (uint32_t)max64(st->ring, min64(full_ring(st->depth), st->ring + most));
     /* More reads than half the ring would all land together and leave no place to read to. */
     while (st->depth > least && (full_ring(st->depth) > st->ring || total_of(p, in, s) > p->budget))
@@ -254,7 +249,7 @@ static void grow_ring(struct plan *p, const struct plan_input *in, const struct 
 static void grow(struct plan *p, const struct plan_input *in, const struct order_size *s)
 {
     grow_together(p, in, s);
-    if (!in->o->chunk)
+    if (!in->limits->chunk)
         grow_tokens(p, in, s);
     uint64_t used = total_of(p, in, s), spare = p->budget > used ? p->budget - used : 0;
     if (has_experts(in, p)) {
@@ -271,7 +266,7 @@ static void grow(struct plan *p, const struct plan_input *in, const struct order
 static void split(struct plan *p, const struct plan_input *in, const struct machine *m, const struct order_size *s, uint64_t spare)
 {
     enum { STEPS = 64 };
-    bool pins = in->o->trunk_bytes == UNSET, cache = in->o->cache_bytes == UNSET && in->expert_room;
+    bool pins = in->limits->trunk_bytes == UNSET, cache = in->limits->cache_bytes == UNSET && in->expert_room;
     uint64_t best_pin = p->stream.pin_bytes, best_slots = p->stream.expert_slots;
     double best = INFINITY;
     for (int i = 0; i <= (pins && cache ? STEPS : 0); i++) {
@@ -297,7 +292,7 @@ static void split_with_lookahead(struct plan *p, const struct plan_input *in, co
                                  const struct order_size *s, uint64_t room, uint64_t most)
 {
     const struct plan before = *p;
-    bool choose = in->o->lookahead == UNSET && has_experts(in, p) && p->sequences == 1;
+    bool choose = in->limits->lookahead == UNSET && has_experts(in, p) && p->sequences == 1;
     split(p, in, m, s, room > p->total ? room - p->total : 0);
     for (uint64_t n = 1; choose && n <= in->c->topk; n++) {
         struct plan q = before;
@@ -313,7 +308,7 @@ static void split_with_lookahead(struct plan *p, const struct plan_input *in, co
 /* --trunk-gb, --cache-gb and presets: sizes given outright. */
 static void given_sizes(struct plan *p, const struct plan_input *in, const struct order_size *s)
 {
-    const struct options *o = in->o;
+    const struct limits *o = in->limits;
     if (o->trunk_bytes != UNSET)
         p->stream.pin_bytes = min64((uint64_t)o->trunk_bytes, s->room);
     if (o->cache_bytes != UNSET && in->expert_room)
@@ -335,7 +330,7 @@ static uint64_t start(struct plan *p, const struct plan_input *in, struct order_
  * the tables of very small tiles can take more than large tiles. */
 static bool find_start(struct plan *p, const struct plan_input *in, struct order_size *s)
 {
-    const struct options *o = in->o;
+    const struct limits *o = in->limits;
     uint64_t only = in->trunk_tile ? in->trunk_tile : o->tile, best = UINT64_MAX, best_tile = 0;
     size_t n = only ? 1 : sizeof tiles / sizeof *tiles;
     bool best_spill = false;
@@ -357,14 +352,12 @@ static bool find_start(struct plan *p, const struct plan_input *in, struct order
 
 /* ---- what would help when it does not fit ---- */
 
-static bool fits(const struct plan_input *in, const struct options *o, uint64_t budget)
+static bool fits(const struct plan_input *in, const struct limits *o, uint64_t budget)
 {
     struct order_size s;
     struct plan_input changed = *in;
-    struct plan p = {.positions = max64(in->demand.positions - in->o->gen + o->gen, o->context), .budget = budget, .stream.layers = in->layers};
-    changed.o = o;
-    if (o->trunk && !strcmp(o->trunk, "none"))
-        changed.trunk_tile = 0;
+    struct plan p = {.positions = max64(in->demand.positions - in->limits->gen + o->gen, o->context), .budget = budget, .stream.layers = o->layers};
+    changed.limits = o;
     return find_start(&p, &changed, &s);
 }
 
@@ -384,7 +377,7 @@ __attribute__((format(printf, 2, 3))) static void advise(struct advice *a, const
 }
 
 /* The most that *field may be, below what it is, with which o fits; 0 if nothing does. */
-static uint64_t most_that_fits(const struct plan_input *in, struct options *o, uint64_t *field, uint64_t budget)
+static uint64_t most_that_fits(const struct plan_input *in, struct limits *o, uint64_t *field, uint64_t budget)
 {
     uint64_t low = 0, high = *field;
     while (low + 1 < high) {
@@ -406,8 +399,8 @@ static void advise_less(struct advice *a, const char *option, uint64_t bytes)
  * then what slows the run down. */
 static void find_advice(const struct plan *p, const struct plan_input *in, const struct machine *m, struct advice *a)
 {
-    const struct options *given = in->o;
-    struct options o = *given;
+    const struct limits *given = in->limits;
+    struct limits o = *given;
     uint64_t n, over = p->total > p->budget ? p->total - p->budget : 0, cache = p->stream.expert_slots * in->expert_room;
     if (given->trunk_bytes != UNSET && p->stream.pin_bytes >= over)
         advise_less(a, "--trunk-gb", p->stream.pin_bytes - over);
@@ -447,8 +440,9 @@ static void find_advice(const struct plan *p, const struct plan_input *in, const
             break;
         }
     o = *given;
-    o.trunk = "none";
-    if (in->trunk_tile && fits(in, &o, p->budget))
+    struct plan_input shards = *in;
+    shards.trunk_tile = 0;
+    if (in->trunk_tile && fits(&shards, &o, p->budget))
         advise(a, "--trunk none");
     o = *given;
     o.io_depth = 1;
@@ -474,12 +468,12 @@ static int refuse(const struct plan *p, const struct plan_input *in, const struc
 
 int plan_make(struct plan *p, const struct plan_input *in, const struct machine *m, k3_err *err)
 {
-    const struct options *o = in->o;
+    const struct limits *o = in->limits;
     bool given = o->trunk_bytes != UNSET || o->cache_bytes != UNSET;
     struct order_size s;
-    *p = (struct plan){.positions = max64(in->demand.positions, o->context)};
-    p->stream = (struct stream_plan){.layers = in->layers, .policy = o->policy, .direct = o->direct, .huge = o->huge,
-                                     .slow_us = (uint32_t)o->slow_us};
+    *p = (struct plan){.machine = *m, .threads = o->threads, .positions = max64(in->demand.positions, o->context)};
+    p->stream = (struct stream_sizes){.layers = o->layers, .policy = o->policy, .direct = o->direct, .huge = o->huge,
+                                     .slow_us = o->slow_us};
     uint64_t most = m->limit - m->limit / 10, free_choice = o->memory ? o->memory : default_bytes;
     /* What was asked for may take all that is free; what we choose leaves a tenth. */
     if (o->memory && o->memory != UINT64_MAX)

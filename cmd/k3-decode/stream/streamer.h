@@ -1,44 +1,19 @@
-/* streamer.h - the fast weight source: reader threads keep several direct reads
- * in flight into a ring of tiles and into expert slots, while the caller
- * computes. Private to k3-decode; the rest of the program sees a k3_source. */
+/* streamer.h - the inside of the weight source. */
 #ifndef STREAMER_H
 #define STREAMER_H
 
+#include "stream.h"
 #include "k3_direct.h"
-#include "k3_source.h"
 #include "k3_cache.h"
 #include "k3_trunk.h"
 
 #include <pthread.h>
 
-/* How much of what; made by the planner. */
-struct stream_plan {
-    uint64_t layers;         /* run layers [0, layers) */
-    uint64_t tile_bytes;     /* without a trunk file, which has its own */
-    uint32_t ring;           /* tile buffers, >= 2 */
-    uint32_t depth;          /* reads in flight, a thread for each */
-    uint32_t copies;         /* reads in flight, at most, where a read is a copy by a processor; 0: depth whatever it is */
-    uint32_t checkers;       /* threads that compare checksums; 0: the readers do */
-    uint64_t pin_bytes;      /* for tiles that stay */
-    uint32_t expert_slots;   /* cached experts */
-    uint32_t transit;        /* buffers for experts that pass through, >= 1 */
-    uint32_t lookahead;      /* experts read before their router has chosen, at most */
-    int policy;              /* K3_POLICY_* */
-    bool direct, huge;
-    uint32_t slow_us;        /* every read waits this long first: for tests */
-};
-
 /* Readers and checkers. */
-static inline uint32_t streamer_threads(const struct stream_plan *p)
+static inline uint32_t streamer_threads(const struct stream_sizes *p)
 {
     return p->depth + p->checkers;
 }
-
-/* Lookahead: how many experts were guessed; of them the router chose `right`; of those the read had already begun for
- * `early`; and so many others had been read for nothing. */
-struct guess_counts {
-    uint64_t made, right, early, wasted;
-};
 
 enum job_state { JOB_FREE, JOB_QUEUED, JOB_READING, JOB_LANDED, JOB_CHECKING, JOB_READY, JOB_FAILED };
 
@@ -107,7 +82,7 @@ struct streamer {
     const k3_config *c;
     k3_trunk *trunk;         /* NULL: tiles come from the shards */
     k3_sums *sums;           /* NULL: nothing to check shards with */
-    struct stream_plan plan;
+    struct stream_sizes plan;
     k3_order *order;
     k3_direct *shard;        /* [shards], opened when first used */
     k3_direct trunk_file;
@@ -159,15 +134,10 @@ struct streamer {
     struct guess_counts guesses;
 };
 
-int streamer_open(struct streamer **s, const k3_index *ix, const char *trunk_path, const char *sums_path,
-                  const struct stream_plan *plan, k3_err *err);
-
 /* Memory of one expert slot. */
 uint64_t streamer_expert_room(const k3_index *ix);
-/* Starts no more reads and waits for those in flight, after which the counts are final. No pass may follow. */
-void streamer_stop(struct streamer *s);
-/* Bytes read ahead that no pass has used, of tiles and of experts. */
-uint64_t streamer_unused(struct streamer *s);
+/* The trunk file to use, or NULL for the shards. */
+const char *stream_trunk_path(const struct stream_place *at, char buf[4096]);
 
 /* ---- reading.c: one tile or expert from storage, without the lock ---- */
 /* bounce is this thread's buffer for small pieces, which are checked on their way through it. */

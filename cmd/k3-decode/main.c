@@ -29,9 +29,7 @@ static int decode(struct session *s, k3_err *err)
     k3_catch_signals();
     int status = session_run(s, err);
     k3_progress_end();
-    if (k3_interrupted && !err->status)
-        return 0; /* a pass that was stopped has not failed */
-    return status || k3_interrupted ? status : session_commit(s, err);
+    return status ? status : session_commit(s, err);
 }
 
 /* What the run did: on stderr, in the report, and what went wrong. Returns the status to end with. */
@@ -39,11 +37,14 @@ static int tell(struct session *s, k3_file **report, int status, k3_err *err)
 {
     k3_err late = {0};
     engine_stop(&s->engine);
-    if (!status || k3_interrupted || k3_verbosity > 0) /* a failure has one line, unless more is asked for */
+    /* A failure has one line, unless more is asked for; a reader that went away wants none. */
+    if (k3_interrupted || k3_verbosity > 0 || (!status && !session_unread(s)))
         report_short(s, status);
     if (*report && report_write(s, report, status, err, &late) && !status)
         status = (*err = late).status;
-    return status && !k3_interrupted ? k3_report_error(err) : status;
+    if (!status && session_unread(s))
+        *err = (k3_err){.status = status = K3_EPIPE};
+    return status ? k3_report_error(err) : 0;
 }
 
 int main(int argc, char **argv)

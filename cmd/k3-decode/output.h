@@ -8,6 +8,7 @@
 struct output {
     const struct options *o;
     k3_file *logprobs;    /* NULL: not asked for */
+    bool gone;            /* nobody reads standard output any more; nothing is written to it then, and that is no error */
 };
 int output_open(struct output *out, const struct options *o, k3_err *err);
 /* Writes what has come of the sequence and is not yet written; its turn is the caller's affair. */

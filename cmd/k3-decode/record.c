@@ -44,33 +44,43 @@ static uint32_t phase(const struct sequence *s, const k3_span *span, size_t toke
     return token && span->tentative ? K3_PHASE_DRAFT : K3_PHASE_DECODE;
 }
 
+/* The trace ends where its reader goes away; the run can then still leave what else was asked for. */
+static int unless_gone(struct record *r, int status, k3_err *err)
+{
+    if (status != K3_EPIPE)
+        return status;
+    r->gone = true;
+    *err = (k3_err){0};
+    return 0;
+}
+
 int record_pass(struct record *r, const k3_span *spans, struct sequence *const *of, size_t n, k3_err *err)
 {
     size_t rows = 0;
-    if (!r->trace)
+    if (!r->trace || r->gone)
         return 0;
     for (size_t i = 0; i < n; i++)
         for (size_t t = 0; t < spans[i].n; t++)
             r->row[rows++] = (k3_trace_row){.position = k3_state_position(spans[i].state) + t, .sequence = (uint32_t)of[i]->line,
                                             .phase = phase(of[i], &spans[i], t)};
-    return k3_trace_step_rows(r->trace, r->row, (int)rows, err);
+    return unless_gone(r, k3_trace_step_rows(r->trace, r->row, (int)rows, err), err);
 }
 
 int record_routing(struct record *r, int layer, const uint16_t *experts, const float *weights, size_t tokens)
 {
     size_t n = tokens * r->engine->c->topk;
-    k3_err err = {0};
+    if (r->gone)
+        return 0;
     for (size_t i = 0; i < n; i++)
         r->hits[i] = engine_resident(r->engine, layer, experts[i]);
-    int status = k3_trace_layer(r->trace, layer, experts, (int)n, weights, r->hits, &err);
-    if (status)
-        k3_report_error(&err);
-    return status;
+    return unless_gone(r, k3_trace_layer(r->trace, layer, experts, (int)n, weights, r->hits, &r->why), &r->why);
 }
 
 int record_commit(struct record *r, k3_err *err)
 {
-    return r->trace ? k3_trace_close(&r->trace, err) : 0;
+    if (!r->trace || r->gone)
+        return 0;
+    return unless_gone(r, k3_trace_close(&r->trace, err), err);
 }
 
 void record_close(struct record *r)

@@ -9,6 +9,8 @@
 struct record {
     const struct engine *engine;
     k3_trace_writer *trace;  /* NULL: not asked for */
+    bool gone;               /* nobody reads it any more, which is no error */
+    k3_err why;              /* of a record_routing that failed */
     k3_trace_row *row;       /* [plan tokens] of the pass at hand */
     uint8_t *hits;           /* [plan tokens * topk] */
 };

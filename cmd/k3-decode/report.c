@@ -33,6 +33,13 @@ static double per_token(const struct watch *w)
     return ratio(w->pass_s - w->prompt_s, (double)w->step_ids);
 }
 
+/* Seconds of the passes in which nothing was waited for; clocks are read at different moments, so not below 0. */
+static double computing(const struct watch *w, const struct totals *t)
+{
+    double s = w->pass_s - t->wait_trunk - t->wait_experts;
+    return s > 0 ? s : 0;
+}
+
 static struct sums add_up(const struct session *s)
 {
     struct sums t = {s->gone_prompt, s->gone_out};
@@ -64,10 +71,10 @@ void report_short(const struct session *s, int status)
         k3_note("lookahead: %" PRIu64 " of %" PRIu64 " guesses were right, %" PRIu64 " of them on their way before they were asked for; %"
                 PRIu64 " experts were read for nothing (%s)", t.guesses.right, t.guesses.made, t.guesses.early, t.guesses.wasted,
                 k3_fmt_bytes(a, t.guesses.wasted * k3_expert_bytes(e->c)));
-    k3_note("waited %.2f s for trunk, %.2f s for experts, computed %.2f s; disk busy %.2f s at %s/s; memory %s of %s planned",
-            t.wait_trunk, t.wait_experts, w->pass_s - t.wait_trunk - t.wait_experts, t.busy,
-            k3_fmt_bytes(a, (uint64_t)ratio((double)totals_bytes(&t), t.busy)), k3_fmt_bytes(b, k3_peak_rss()),
-            k3_fmt_bytes(c, e->plan ? e->plan->total : 0));
+    k3_fmt_bytes(c, e->plan ? e->plan->total : 0);
+    k3_note("waited %.2f s for trunk, %.2f s for experts, computed %.2f s; disk busy %.2f s at %s/s; memory %s%s%s%s",
+            t.wait_trunk, t.wait_experts, computing(w, &t), t.busy, k3_fmt_bytes(a, (uint64_t)ratio((double)totals_bytes(&t), t.busy)),
+            k3_fmt_bytes(b, k3_peak_rss()), e->plan ? " of " : "", e->plan ? c : "", e->plan ? " planned" : "");
     const struct drafts *dr = &s->step.drafts;
     if (dr->passes)
         k3_note("drafts: %" PRIu64 " of %" PRIu64 " ids right in %" PRIu64 " passes, about %s not read", dr->accepted, dr->proposed,
@@ -113,7 +120,7 @@ static json_t *time_json(const struct watch *w, const struct totals *t)
     double wall = k3_now() - w->started;
     return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "wall", wall, "ready", w->opened_s, "prompt", w->prompt_s,
                      "per_token", per_token(w), "waiting_for_trunk", t->wait_trunk, "waiting_for_experts",
-                     t->wait_experts, "computing", w->pass_s - t->wait_trunk - t->wait_experts, "idle", wall - w->pass_s,
+                     t->wait_experts, "computing", computing(w, t), "idle", wall - w->pass_s,
                      "disk_busy", t->busy);
 }
 

@@ -25,8 +25,14 @@ int session_open(struct session **out, const struct options *o, k3_err *err)
 
 int session_commit(struct session *s, k3_err *err)
 {
-    int status = output_commit(&s->out, err);
-    return status ? status : step_commit(&s->step, err);
+    k3_err late = {0};
+    int status = output_commit(&s->out, err), step = step_commit(&s->step, status ? &late : err);
+    return status ? status : step;
+}
+
+bool session_unread(const struct session *s)
+{
+    return s->out.gone || s->step.record.gone;
 }
 
 void session_close(struct session *s)
@@ -190,6 +196,13 @@ static int admit(struct session *s, k3_err *err)
 
 /* ---- retired ---- */
 
+static int save(struct session *s, struct sequence *q, k3_err *err)
+{
+    int status = resume_save(s->o->save_state, k3_index_fingerprint(s->engine.index), q, err);
+    s->saved = !status;
+    return status;
+}
+
 /* Finished sequences leave; their state goes with them. */
 static int retire(struct session *s, k3_err *err)
 {
@@ -202,43 +215,69 @@ static int retire(struct session *s, k3_err *err)
             continue;
         }
         if (s->o->save_state && !status)
-            s->saved = !(status = resume_save(s->o->save_state, k3_index_fingerprint(s->engine.index), q, err));
+            status = save(s, q, err);
         engine_free_state(&s->engine, &q->state);
     }
     s->nactive = kept;
     return status;
 }
 
+/* After a signal: what is active ends here. */
+static void end_active(struct session *s)
+{
+    for (size_t i = 0; i < s->nactive; i++) {
+        s->active[i]->done = true;
+        s->active[i]->ended = k3_now();
+    }
+}
+
 /* ---- all of it ---- */
 
+/* Whether the run ends before its input does. */
+static bool stopped(const struct session *s)
+{
+    return k3_interrupted || session_unread(s);
+}
+
+/* Lines, until none is left or something stops the run. */
 static int run(struct session *s, k3_err *err)
 {
     size_t ahead = s->o->batch ? s->o->batch : MOST_TOGETHER;
-    for (;;) {
-        int status = read_lines(s, ahead, err);
-        if (!status) {
-            pass_over_empty(s);
-            status = prepare_for_waiting(s, err);
-        }
-        if (!status)
-            status = admit(s, err);
-        if (!status && s->nactive)
+    int status = 0;
+    while (!status) {
+        if ((status = read_lines(s, ahead, err)) || stopped(s))
+            break;
+        pass_over_empty(s);
+        if ((status = prepare_for_waiting(s, err)) || (status = admit(s, err)) || stopped(s))
+            break;
+        if (s->nactive)
             status = step_run(&s->step, s->active, s->nactive, s->waiting != NULL, err);
-        if (!status)
-            status = retire(s, err);
-        if (!status)
+        if (stopped(s))
+            break;
+        if (!status && !(status = retire(s, err)))
             status = write_lines(s, err);
-        if (status)
-            return status;
         if (!s->nactive && !s->waiting && (s->in.closed || s->bad))
-            return 0;
+            break;
     }
+    return status;
+}
+
+/* What is begun is left as far as it came. A pass that was abandoned leaves no state, and none was asked for. */
+static int wind_up(struct session *s, k3_err *err)
+{
+    end_active(s);
+    int status = retire(s, err);
+    if (!status && s->o->save_state && !s->saved)
+        k3_note("%s: not written: no line was begun", s->o->save_state);
+    return status ? status : write_lines(s, err);
 }
 
 int session_run(struct session *s, k3_err *err)
 {
     int status = run(s, err);
-    if (!status && !s->bad && s->o->save_state && !s->saved && !k3_interrupted)
+    if (stopped(s) && !err->status)
+        return wind_up(s, err);
+    if (!status && !s->bad && s->o->save_state && !s->saved)
         status = k3_fail(err, K3_EDATA, "%s: not written: no line had ids to feed", s->o->save_state);
     if (!status && s->bad)
         *err = s->why;

@@ -25,9 +25,11 @@ struct session {
 };
 /* Opens the model and every file that will be written. After an error *s is NULL or can be closed. */
 int session_open(struct session **s, const struct options *o, k3_err *err);
-/* Every line of the input. */
+/* Every line of the input; less of it, which is no failure, after a signal or once nobody reads the output. */
 int session_run(struct session *s, k3_err *err);
-/* After a run that went well: files appear. */
+/* Nobody reads standard output any more. */
+bool session_unread(const struct session *s);
+/* After session_run: files appear, as far as the run came. */
 int session_commit(struct session *s, k3_err *err);
 void session_close(struct session *s); /* NULL is fine */
 

@@ -190,6 +190,8 @@ int step_run(struct step *st, struct sequence *const *active, size_t n, bool wai
     int status = record_pass(&st->record, pass->span, pass->of, n, err);
     if (!status)
         status = k3_forward(e->model, engine_source(e), pass->span, n, e->set.layers, more_to_come(st, waiting), e->row, err);
+    if (status && !err->status)
+        *err = st->record.why;
     if (!status)
         status = settle_all(st, &brought, err);
     watch_pass_end(&st->watch, ids_of(active, n) - ids, &seconds, &bytes);
@@ -201,13 +203,19 @@ int step_run(struct step *st, struct sequence *const *active, size_t n, bool wai
 
 /* ---- hooks of the pass ---- */
 
+/* Whether what a pass brings is written to more than standard output. */
+static bool leaves_files(const struct options *o)
+{
+    return o->save_state || o->trace || o->logprobs || o->logits || options_judge(o);
+}
+
 static int on_layer(void *arg, int layer, const float *stream, size_t tokens)
 {
     struct step *st = arg;
     (void)stream;
     (void)tokens;
     watch_layer(&st->watch, layer);
-    return k3_interrupted ? K3_ESYS : 0;
+    return k3_interrupted && !leaves_files(st->engine->set.o) ? K3_ESYS : 0;
 }
 
 static int on_router(void *arg, int layer, const uint16_t *experts, const float *weights, size_t tokens)
@@ -247,10 +255,12 @@ int step_attach(struct step *st, k3_err *err)
 
 int step_commit(struct step *st, k3_err *err)
 {
+    k3_err late = {0};
     int status = rows_commit(&st->logits, err);
-    if (!status)
-        status = scores_end(&st->scores, err);
-    return status ? status : record_commit(&st->record, err);
+    int scores = scores_end(&st->scores, status ? &late : err);
+    status = status ? status : scores;
+    int trace = record_commit(&st->record, status ? &late : err);
+    return status ? status : trace;
 }
 
 void step_close(struct step *st)

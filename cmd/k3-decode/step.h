@@ -29,9 +29,10 @@ struct step {
 int step_open(struct step *st, struct engine *e, struct output *out, k3_err *err);
 /* After engine_prepare: the model's hooks, the trace, the cost of drafts. */
 int step_attach(struct step *st, k3_err *err);
-/* `waiting`: other sequences will follow. A signal ends it with K3_ESYS and an empty *err. */
+/* `waiting`: other sequences will follow. A signal ends the pass with K3_ESYS and an
+ * empty *err, or lets it end where something that was asked for has to be whole: then sequences are as after any pass. */
 int step_run(struct step *st, struct sequence *const *active, size_t n, bool waiting, k3_err *err);
-/* After a run that went well: files appear. */
+/* Files appear: as far as the run came. One that fails does not keep the others back. */
 int step_commit(struct step *st, k3_err *err);
 void step_close(struct step *st);
 

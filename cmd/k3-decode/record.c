@@ -34,7 +34,9 @@ int record_open(struct record *r, const struct engine *e, k3_err *err)
                          .expert_bytes = k3_expert_bytes(c), .fingerprint = k3_index_fingerprint(e->index), .weights = true,
                          .residency = true, .policy = p->stream.policy, .slots = p->stream.expert_slots};
     snprintf(h.source, sizeof h.source, "k3-decode %s", K3_VERSION);
-    return k3_trace_create(&r->trace, path, &h, false, err);
+    if (!(status = k3_trace_create(&r->trace, path, &h, false, err)))
+        k3_trace_live(r->trace);
+    return status;
 }
 
 static uint32_t phase(const struct sequence *s, const k3_span *span, size_t token)

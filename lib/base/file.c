@@ -42,7 +42,8 @@ static int named_descriptor(const char *path)
     return -1;
 }
 
-int k3_file_create(k3_file **out, const char *path, k3_err *err)
+/* `ending` is that of the temporary's name. */
+static int create(k3_file **out, const char *path, const char *ending, k3_err *err)
 {
     struct stat st;
     int given = named_descriptor(path);
@@ -58,7 +59,7 @@ int k3_file_create(k3_file **out, const char *path, k3_err *err)
     } else if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
         fd = open(path, O_WRONLY | O_CLOEXEC);
     } else {
-        if (asprintf(&f->temp, "%s.%ld.tmp", path, (long)getpid()) < 0)
+        if (asprintf(&f->temp, "%s.%ld.%s", path, (long)getpid(), ending) < 0)
             goto no_memory;
         k3_temp_add(f->temp);
         fd = open(f->temp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -78,6 +79,16 @@ no_memory:
     if (f)
         file_free(f);
     return k3_fail(err, K3_ESYS, "%s: out of memory", path);
+}
+
+int k3_file_create(k3_file **out, const char *path, k3_err *err)
+{
+    return create(out, path, "tmp", err);
+}
+
+int k3_file_create_part(k3_file **out, const char *path, k3_err *err)
+{
+    return create(out, path, "part", err);
 }
 
 int k3_file_probe(const char *path, k3_err *err)

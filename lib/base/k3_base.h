@@ -202,6 +202,8 @@ typedef struct k3_file k3_file;
  * or that names an open descriptor (/dev/stdout, /dev/fd/3), is written directly.
  * K3_ESYS names the path. */
 int k3_file_create(k3_file **file, const char *path, k3_err *err);
+/* The same for content that is of use unfinished: if the run is killed, what was written stays as PATH.*.part. */
+int k3_file_create_part(k3_file **file, const char *path, k3_err *err);
 FILE *k3_file_stream(k3_file *file);        /* buffered, owned by the k3_file */
 bool k3_file_is_direct(const k3_file *file); /* written directly: may not be seekable */
 /* Flush, fsync, rename, fsync of the folder; frees the handle either way and leaves no temporary. */

@@ -45,8 +45,10 @@ typedef struct k3_trace_writer k3_trace_writer;
  * choices, or k3_trace_flush). With `append` an existing trace at `path` is
  * carried over first, its sequences keeping their numbers and the new ones
  * counting on from them; it must have the same shape, expert size, model and
- * options (K3_EDATA, naming what differs), and stays as it was until close. A run
- * that is killed leaves its whole frames in a temporary, PATH.PID.tmp. */
+ * options (K3_EDATA, naming what differs), and stays as it was until close.
+ * A run that is killed leaves its whole frames in PATH.*.part, which is no trace
+ * (it has no end) but can be salvaged. Such a file of an earlier run is named by a
+ * k3_note and stays. */
 int k3_trace_create(k3_trace_writer **w, const char *path, const k3_trace_header *h, bool append, k3_err *err);
 
 /* Starts a step of one row, or of n rows (1..K3_TRACE_MAX_ROWS). A step that
@@ -60,6 +62,11 @@ int k3_trace_step_rows(k3_trace_writer *w, const k3_trace_row *rows, int n, k3_e
  * copied. Costs some 30 ns a choice, packing included; allocates only while frames grow. */
 int k3_trace_layer(k3_trace_writer *w, int layer, const uint16_t *experts, int n, const float *weights,
                    const uint8_t *residency, k3_err *err);
+
+/* From here on a frame ends when a layer is recorded a second or more after the
+ * frame before, so that a run that is killed loses no more than that. How the
+ * choices are divided into frames, and so the bytes of the file, then depend on time. */
+void k3_trace_live(k3_trace_writer *w);
 
 /* Ends the frame, so that a reader of the pipe sees everything up to here. */
 int k3_trace_flush(k3_trace_writer *w, k3_err *err);

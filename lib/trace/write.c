@@ -1,11 +1,14 @@
 /* Writing a trace: choices are copied into the current frame; a full frame is
  * packed and written; index and end record follow at the end. */
+#define _GNU_SOURCE
 #include "format.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include <xxhash.h>
 #include <zstd.h>
@@ -28,6 +31,8 @@ struct k3_trace_writer {
     uint8_t *index;                        /* [frames] entries as written */
     size_t index_room;
     uint64_t frames;
+    bool live;                             /* k3_trace_live */
+    int64_t flushed;                       /* ns of CLOCK_MONOTONIC at the last flush */
     int failed; /* status of an earlier failure */
 };
 
@@ -86,13 +91,33 @@ static int carry_over(k3_trace_writer *w, const char *path, k3_err *err)
     return status;
 }
 
+/* Names what a killed run left, so that it is found before it is forgotten. */
+static void note_parts(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t n = strlen(name);
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    DIR *dir = folder ? opendir(folder) : NULL;
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        size_t m = strlen(e->d_name);
+        if (m > n + 6 && !strncmp(e->d_name, name, n) && e->d_name[n] == '.' && !strcmp(e->d_name + m - 5, ".part"))
+            k3_note("%.*s%s: unfinished, of another run that goes on or was killed; k3-trace cut --salvage keeps its "
+                    "whole frames",
+                    slash ? (int)(slash - path) + 1 : 0, path, e->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    free(folder);
+}
+
 static int start(k3_trace_writer *w, const char *path, bool append, k3_err *err)
 {
     uint8_t head[HEADER_BYTES];
     struct stat st;
     bool carry = append && strcmp(path, "-") && !stat(path, &st) && S_ISREG(st.st_mode);
     if (strcmp(path, "-")) {
-        int status = k3_file_create(&w->file, path, err);
+        note_parts(path);
+        int status = k3_file_create_part(&w->file, path, err);
         if (status)
             return status;
         w->to = k3_file_stream(w->file);
@@ -146,6 +171,25 @@ void k3_trace_abort(k3_trace_writer **w)
     *w = NULL;
 }
 
+static int64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void k3_trace_live(k3_trace_writer *w)
+{
+    w->live = true;
+    w->flushed = now();
+}
+
+/* Whether the frame must not wait for more layers. */
+static bool is_due(const k3_trace_writer *w)
+{
+    return w->frame.choices >= FRAME_CHOICES || (w->live && now() - w->flushed >= 1000000000);
+}
+
 int k3_trace_flush(k3_trace_writer *w, k3_err *err)
 {
     struct frame *f = &w->frame;
@@ -168,6 +212,7 @@ int k3_trace_flush(k3_trace_writer *w, k3_err *err)
     k3_frame_header_encode(&fh, w->seal, head);
     if (put(w, head, sizeof head, err) || put(w, f->packed, fh.packed, err) || flush_stream(w, err))
         return w->failed;
+    w->flushed = w->live ? now() : 0;
     w->frames++;
     w->choices += f->choices;
     w->frame_steps = 0;
@@ -275,7 +320,7 @@ int k3_trace_layer(k3_trace_writer *w, int layer, const uint16_t *experts, int n
         memcpy(f->residency + f->choices, residency, (size_t)n);
     f->choices += (uint32_t)n;
     w->begun = true;
-    return f->choices >= FRAME_CHOICES ? k3_trace_flush(w, err) : 0;
+    return is_due(w) ? k3_trace_flush(w, err) : 0;
 }
 
 static int finish(k3_trace_writer *w, k3_err *err)

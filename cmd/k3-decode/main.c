@@ -55,9 +55,10 @@ int main(int argc, char **argv)
     k3_err err = {0};
 
     k3_prog_start("k3-decode");
-    int status = options_parse(&o, argc, argv);
-    if (status)
-        return k3_prog_end(status - 1);
+    bool done;
+    int status = options_parse(&o, argc, argv, &done, &err);
+    if (status || done)
+        return k3_prog_end(status ? k3_report_error(&err) : 0);
     if (only_talk(&o, &status, &err))
         return k3_prog_end(status);
 

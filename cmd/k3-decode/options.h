@@ -37,8 +37,8 @@ struct options {
     const char *describe;        /* the state file of `k3-decode state FILE` */
 };
 
-/* 0, or an exit status + 1: the program ends with it (help and version give 1). */
-int options_parse(struct options *o, int argc, char **argv);
+/* *done: help, version or the presets were printed, and the program ends. */
+int options_parse(struct options *o, int argc, char **argv, bool *done, k3_err *err);
 /* Presets are options too: the sizes that a name stands for. False if there is none. */
 bool options_preset(struct options *o, const char *name);
 /* Ids of the lines are judged, none are generated. */

@@ -21,7 +21,7 @@ typedef struct index_opts {
     int ndepths;
     double seconds;         /* probe: for each depth */
     bool in_order;          /* probe: as a trunk is read */
-    bool small_pages;       /* probe: no huge pages */
+    bool huge;              /* probe: read into huge pages */
 } index_opts;
 
 int index_build(const index_opts *o, k3_err *err);

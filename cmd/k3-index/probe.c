@@ -76,7 +76,7 @@ int index_probe(const index_opts *o, k3_err *err)
         status = look(o, path, &size, &holes, &memory, err);
     for (int i = 0; i < o->ndepths && !status; i++) {
         k3_progress(false, "depth %" PRIu32, o->depths[i]);
-        k3_probe_opts how = {.size = size, .depth = o->depths[i], .seconds = o->seconds, .in_order = o->in_order, .huge = !o->small_pages};
+        k3_probe_opts how = {.size = size, .depth = o->depths[i], .seconds = o->seconds, .in_order = o->in_order, .huge = o->huge};
         status = k3_probe_file(&r[i], path, &how, err);
         r[i].direct &= !memory; /* tmpfs takes O_DIRECT and has no device */
     }

@@ -5,6 +5,8 @@
 #include "k3_model.h"
 #include "k3_store.h"
 
+#define K3_NO_LAYER UINT64_MAX /* none was given */
+
 typedef struct layer_opts {
     const char *model;
     const char *index_file;   /* NULL: MODEL/k3.index */
@@ -13,8 +15,7 @@ typedef struct layer_opts {
     const char *a, *b;        /* diff */
     char **patterns;          /* quant-error: which tensors */
     int npatterns;
-    uint64_t layer;           /* 0-based */
-    bool layer_given;
+    uint64_t layer;           /* 0-based, or K3_NO_LAYER */
     uint64_t rows;            /* quant-error: of each tensor; 0: all */
     bool each;                /* quant-error: a line for every row */
     uint64_t layers;          /* that ran before the head; 0: the model's */

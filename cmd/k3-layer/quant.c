@@ -222,10 +222,16 @@ static bool is_matrix(const struct study *s, int layer, int id, struct place *p)
     return k3_index_tensor(s->b.index, layer, p->id, &p->at);
 }
 
+/* The layer to begin with. */
+static int first_layer(const layer_opts *o)
+{
+    return o->layer == K3_NO_LAYER ? 0 : (int)o->layer;
+}
+
 /* The layer after *layer, at last the head, which is -1; none after the one layer that was chosen. */
 static bool next_layer(const struct study *s, int *layer)
 {
-    if (s->o->layer_given || *layer < 0)
+    if (s->o->layer != K3_NO_LAYER || *layer < 0)
         return false;
     *layer = *layer + 1 < (int)s->b.c->layers ? *layer + 1 : -1;
     return true;
@@ -237,14 +243,14 @@ static int check_patterns(const struct study *s, k3_err *err)
     struct place p;
     for (int i = 0; i < s->o->npatterns; i++) {
         bool found = false;
-        int layer = (int)s->o->layer;
+        int layer = first_layer(s->o);
         do
             for (int id = 0; id < K3_TENSORS; id++)
                 found |= is_matrix(s, layer, id, &p) && k3_name_matches(s->o->patterns[i], p.name);
         while (next_layer(s, &layer));
         if (!found)
             return k3_fail(err, K3_EDATA, "%s: no matrix of %s matches \"%s\"", s->o->model,
-                           s->o->layer_given ? "that layer" : "trunk or head", s->o->patterns[i]);
+                           s->o->layer != K3_NO_LAYER ? "that layer" : "trunk or head", s->o->patterns[i]);
     }
     return 0;
 }
@@ -263,8 +269,8 @@ static int study(struct study *s, k3_err *err)
 {
     const layer_opts *o = s->o;
     struct place p;
-    int layer = (int)o->layer, status = bench_open(&s->b, o, err);
-    if (!status && o->layer >= s->b.c->layers)
+    int layer = first_layer(o), status = bench_open(&s->b, o, err);
+    if (!status && o->layer != K3_NO_LAYER && o->layer >= s->b.c->layers)
         status = k3_fail(err, K3_EUSAGE, "--layer: %" PRIu64 ", the model has the layers 0 to %" PRIu64, o->layer, s->b.c->layers - 1);
     if (status || (status = check_patterns(s, err)) || (status = k3_sums_open(&s->sums, s->b.index, NULL, err)) ||
         (status = k3_pool_new(&s->b.pool, o->threads ? o->threads : k3_threads_default(), err)))

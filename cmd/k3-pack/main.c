@@ -4,18 +4,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_MODEL = 1, OPT_OUTPUT, OPT_INDEX, OPT_SUMS, OPT_TILE, OPT_DIRECT, OPT_THREADS, OPT_DEPTH, OPT_JSON };
+/* Bits of the verbs, in the order of the table below. */
+enum { BUILD = 1, CHECK = 2, INFO = 4 };
 
+#define AT(field) offsetof(pack_opts, field)
 static const k3_opt table[] = {
-    {"model", 'm', "MODEL", OPT_MODEL, "the checkpoint folder (default: $K3_MODEL)"},
-    {"output", 'o', "FILE", OPT_OUTPUT, "build: the file to write (default: MODEL/k3.trunk)"},
-    {"index", 0, "FILE", OPT_INDEX, "the index file (default: MODEL/k3.index)"},
-    {"sums", 0, "FILE", OPT_SUMS, "build: checksums of the shards (default: MODEL/k3.sums)"},
-    {"tile", 0, "SIZE", OPT_TILE, "build: largest piece that is read at once, 4Ki to 16Mi\n(default: 4Mi)"},
-    {"direct", 0, "on|off", OPT_DIRECT, "build, check: read past the page cache (default: on)"},
-    {"threads", 0, "N", OPT_THREADS, "build, check: threads that compute checksums (default: cores)"},
-    {"io-depth", 0, "N", OPT_DEPTH, "build, check: tiles in flight at once (default: 8)"},
-    {"json", 0, NULL, OPT_JSON, "the output as JSON"},
+    {"model", 'm', "MODEL", "the checkpoint folder (default: $K3_MODEL)", K3_OPT_TEXT, AT(model)},
+    {"output", 'o', "FILE", "build: the file to write (default: MODEL/k3.trunk)", K3_OPT_TEXT, AT(file), .verbs = BUILD},
+    {"index", 0, "FILE", "the index file (default: MODEL/k3.index)", K3_OPT_TEXT, AT(index)},
+    {"sums", 0, "FILE", "build: checksums of the shards (default: MODEL/k3.sums)", K3_OPT_TEXT, AT(work.sums), .verbs = BUILD},
+    {"tile", 0, "SIZE", "build: largest piece that is read at once, 4Ki to 16Mi\n(default: 4Mi)", K3_OPT_SIZE, AT(work.tile_bytes),
+     K3_PACK_TILE_MIN, K3_PACK_TILE_MAX, .verbs = BUILD},
+    {"direct", 0, "on|off", "build, check: read past the page cache (default: on)", K3_OPT_ON_OFF, AT(direct),
+     .verbs = BUILD | CHECK},
+    {"threads", 0, "N", "build, check: threads that compute checksums (default: cores)", K3_OPT_INT, AT(work.threads), 1, 1024,
+     .verbs = BUILD | CHECK},
+    {"io-depth", 0, "N", "build, check: tiles in flight at once (default: 8)", K3_OPT_INT, AT(work.depth), 1, K3_PACK_DEPTH_MAX,
+     .verbs = BUILD | CHECK},
+    {"json", 0, NULL, "the output as JSON", K3_OPT_FLAG, AT(json)},
     K3_COMMON_OPTS,
     {0},
 };
@@ -29,21 +35,12 @@ static const char usage[] =
     "FILE is MODEL/k3.trunk if not given. With -m, check and info also compare\n"
     "the file with the checkpoint.\n";
 
-/* Bits of the options that were given, to be checked against the verb. */
-#define BIT(id) K3_OPT_BIT(id)
-
 struct verb {
     const char *name;
     int (*run)(const pack_opts *o, k3_err *err);
-    uint64_t allowed;
 };
 
-static const struct verb verbs[] = {
-    {"build", pack_build, BIT(OPT_MODEL) | BIT(OPT_OUTPUT) | BIT(OPT_INDEX) | BIT(OPT_SUMS) | BIT(OPT_TILE) | BIT(OPT_DIRECT) |
-                              BIT(OPT_THREADS) | BIT(OPT_DEPTH) | BIT(OPT_JSON)},
-    {"check", pack_check, BIT(OPT_MODEL) | BIT(OPT_INDEX) | BIT(OPT_DIRECT) | BIT(OPT_THREADS) | BIT(OPT_DEPTH) | BIT(OPT_JSON)},
-    {"info", pack_info, BIT(OPT_MODEL) | BIT(OPT_INDEX) | BIT(OPT_JSON)},
-};
+static const struct verb verbs[] = {{"build", pack_build}, {"check", pack_check}, {"info", pack_info}};
 
 /* The verb, then MODEL for build and FILE for the others. */
 static int take_operands(const k3_args *a, const struct verb **verb, pack_opts *o, k3_err *err)
@@ -86,18 +83,19 @@ static int complete(pack_opts *o, const struct verb *verb, char **path, k3_err *
         o->file = *path;
         o->compare = true;
     }
+    o->work.plain = !o->direct;
     if (!o->work.threads)
         o->work.threads = k3_threads_default();
     return 0;
 }
 
-static int run(const k3_args *a, uint64_t given, pack_opts *o, k3_err *err)
+static int run(const k3_args *a, pack_opts *o, k3_err *err)
 {
     const struct verb *verb = NULL;
     char *path = NULL;
     int status = take_operands(a, &verb, o, err);
     if (!status)
-        status = k3_opt_only(table, given, verb->allowed, verb->name, err);
+        status = k3_opt_only(a, 1u << (verb - verbs), verb->name, err);
     if (!status)
         status = complete(o, verb, &path, err);
     if (!status)
@@ -106,61 +104,18 @@ static int run(const k3_args *a, uint64_t given, pack_opts *o, k3_err *err)
     return status;
 }
 
-static int take_option(void *arg, int id, const char *value, k3_err *err)
-{
-    pack_opts *o = arg;
-    bool on;
-    uint64_t n;
-    int status = 0;
-    switch (id) {
-    case OPT_MODEL:
-        o->model = value;
-        break;
-    case OPT_OUTPUT:
-        o->file = value;
-        break;
-    case OPT_INDEX:
-        o->index = value;
-        break;
-    case OPT_SUMS:
-        o->work.sums = value;
-        break;
-    case OPT_TILE:
-        status = k3_num_size(value, "--tile", 1, &o->work.tile_bytes, err);
-        if (!status && (o->work.tile_bytes < K3_PACK_TILE_MIN || o->work.tile_bytes > K3_PACK_TILE_MAX))
-            status = k3_fail(err, K3_EUSAGE, "--tile: \"%s\" is outside 4Ki..16Mi", value);
-        break;
-    case OPT_DIRECT:
-        status = k3_opt_on_off(value, "--direct", &on, err);
-        o->work.plain = !on;
-        break;
-    case OPT_THREADS:
-        status = k3_opt_threads(value, &o->work.threads, err);
-        break;
-    case OPT_DEPTH:
-        if (!(status = k3_num_u64(value, "--io-depth", 1, K3_PACK_DEPTH_MAX, &n, err)))
-            o->work.depth = (int)n;
-        break;
-    case OPT_JSON:
-        o->json = true;
-        break;
-    }
-    return status;
-}
-
 int main(int argc, char **argv)
 {
     k3_err err = {0};
-    k3_args args = {.argc = argc, .argv = argv, .table = table};
-    pack_opts o = {.work = {.tile_bytes = K3_PACK_TILE_DEFAULT, .depth = 8}};
-    uint64_t given = 0;
+    k3_args args = {.argc = argc, .argv = argv, .table = table, .usage = usage};
+    pack_opts o = {.work = {.tile_bytes = K3_PACK_TILE_DEFAULT, .depth = 8}, .direct = true};
     bool done;
     k3_prog_start("k3-pack");
-    int status = k3_opt_all(&args, usage, take_option, &o, &given, &done, &err);
+    int status = k3_opt_parse(&args, &o, &done, &err);
     if (status || done)
         return k3_prog_end(status ? k3_report_error(&err) : 0);
     k3_catch_signals();
-    status = run(&args, given, &o, &err);
+    status = run(&args, &o, &err);
     k3_progress_end();
     if (status)
         status = k3_report_error(&err);

@@ -10,6 +10,7 @@ typedef struct pack_opts {
     const char *file;    /* the packed trunk */
     bool compare;        /* check, info: the file must be of the model */
     bool json;
+    bool direct;         /* build, check: read past the page cache */
     k3_pack_opts work;
 } pack_opts;
 

@@ -3,10 +3,8 @@
 
 #include <inttypes.h>
 
-enum { OPT_JSON = 1 };
-
 static const k3_opt table[] = {
-    {"json", 0, NULL, OPT_JSON, "one JSON object a line"},
+    {"json", 0, NULL, "one JSON object a line", K3_OPT_FLAG},
     K3_COMMON_OPTS,
     {0},
 };
@@ -50,16 +48,14 @@ static void print_json(const k3_trace_batch *b, int r)
 
 int cmd_cat(int argc, char **argv, k3_err *err)
 {
-    k3_args args = {.argc = argc, .argv = argv, .table = table};
+    k3_args args = {.argc = argc, .argv = argv, .table = table, .usage = usage};
     k3_trace_reader *r;
     const k3_trace_batch *b;
     bool json = false;
-    int id, status;
-    while ((id = k3_opt_next(&args, err)) != K3_OPT_DONE) {
-        if (common_option(id, usage, table, err, &status))
-            return status;
-        json |= id == OPT_JSON;
-    }
+    bool done;
+    int status = k3_opt_parse(&args, &json, &done, err);
+    if (status || done)
+        return status;
     if ((status = open_operand(&args, &r, err)))
         return status;
     while (!(status = k3_trace_next(r, &b, err)) && b && !ferror(stdout))

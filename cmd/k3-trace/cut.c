@@ -5,19 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_OUT = 1, OPT_STEPS, OPT_LAYERS, OPT_PHASE, OPT_SEQUENCE, OPT_SALVAGE };
-
-static const k3_opt table[] = {
-    {"output", 'o', "FILE", OPT_OUT, "where to write (default: standard output)"},
-    {"steps", 's', "A-B", OPT_STEPS, "only steps A to B, from 0; A- goes to the end"},
-    {"layers", 'l', "A-B", OPT_LAYERS, "only layers A to B"},
-    {"phase", 'p', "LIST", OPT_PHASE, "only positions in these phases: prefill, decode, draft"},
-    {"sequence", 0, "A-B", OPT_SEQUENCE, "only positions of sequences A to B"},
-    {"salvage", 0, NULL, OPT_SALVAGE, "take a trace that was cut off, up to its last whole frame"},
-    K3_COMMON_OPTS,
-    {0},
-};
-
 static const char usage[] =
     "usage: k3-trace cut [-o FILE] [-s A-B] [-l A-B] [-p PHASES] [--sequence A-B] [--salvage] [TRACE]\n"
     "\n"
@@ -39,10 +26,11 @@ struct cut {
     size_t row_room, choice_room;
 };
 
-static int parse_phases(struct cut *c, const char *list, k3_err *err)
+static int take_phases(void *cut, const char *list, k3_err *err)
 {
+    struct cut *c = cut;
     char item[32];
-    while (next_item(&list, item, sizeof item)) {
+    while (k3_opt_word(&list, ',', item, sizeof item)) {
         int phase = k3_phase(item);
         if (phase < 0)
             return k3_fail(err, K3_EUSAGE, "--phase: \"%s\" is none of prefill, decode and draft", item);
@@ -51,29 +39,35 @@ static int parse_phases(struct cut *c, const char *list, k3_err *err)
     return 0;
 }
 
-static int parse(struct cut *c, k3_args *args, k3_err *err, bool *done)
+static int take_steps(void *cut, const char *value, k3_err *err)
 {
-    int id, status = 0;
-    while (!status && (id = k3_opt_next(args, err)) != K3_OPT_DONE) {
-        if (common_option(id, usage, table, err, &status)) {
-            *done = true;
-            return status;
-        }
-        if (id == OPT_OUT)
-            c->out = args->value;
-        else if (id == OPT_STEPS)
-            status = parse_range(args->value, "--steps", &c->steps.from, &c->steps.to, err);
-        else if (id == OPT_LAYERS)
-            status = parse_range(args->value, "--layers", &c->layers.from, &c->layers.to, err);
-        else if (id == OPT_PHASE)
-            status = parse_phases(c, args->value, err);
-        else if (id == OPT_SEQUENCE)
-            status = parse_range(args->value, "--sequence", &c->sequences.from, &c->sequences.to, err);
-        else
-            c->salvage = true;
-    }
-    return status;
+    struct range *r = &((struct cut *)cut)->steps;
+    return parse_range(value, "--steps", &r->from, &r->to, err);
 }
+
+static int take_layers(void *cut, const char *value, k3_err *err)
+{
+    struct range *r = &((struct cut *)cut)->layers;
+    return parse_range(value, "--layers", &r->from, &r->to, err);
+}
+
+static int take_sequences(void *cut, const char *value, k3_err *err)
+{
+    struct range *r = &((struct cut *)cut)->sequences;
+    return parse_range(value, "--sequence", &r->from, &r->to, err);
+}
+
+static const k3_opt table[] = {
+    {"output", 'o', "FILE", "where to write (default: standard output)", K3_OPT_TEXT, offsetof(struct cut, out)},
+    {"steps", 's', "A-B", "only steps A to B, from 0; A- goes to the end", K3_OPT_CALL, .take = take_steps},
+    {"layers", 'l', "A-B", "only layers A to B", K3_OPT_CALL, .take = take_layers},
+    {"phase", 'p', "LIST", "only positions in these phases: prefill, decode, draft", K3_OPT_CALL,
+     .words = "prefill|decode|draft", .take = take_phases},
+    {"sequence", 0, "A-B", "only positions of sequences A to B", K3_OPT_CALL, .take = take_sequences},
+    {"salvage", 0, NULL, "take a trace that was cut off, up to its last whole frame", K3_OPT_FLAG, offsetof(struct cut, salvage)},
+    K3_COMMON_OPTS,
+    {0},
+};
 
 static bool inside(const struct range *r, uint64_t v)
 {
@@ -183,9 +177,9 @@ int cmd_cut(int argc, char **argv, k3_err *err)
 {
     const struct range all = {0, UINT64_MAX};
     struct cut c = {.out = "-", .steps = all, .layers = all, .sequences = all};
-    k3_args args = {.argc = argc, .argv = argv, .table = table};
-    bool done = false;
-    int status = parse(&c, &args, err, &done);
+    k3_args args = {.argc = argc, .argv = argv, .table = table, .usage = usage};
+    bool done;
+    int status = k3_opt_parse(&args, &c, &done, err);
     if (!status && !done)
         status = run(&c, &args, err);
     free(c.row);

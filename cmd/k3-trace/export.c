@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_FORMAT = 1 };
+enum { PAIRS, CSV, ORACLE };
 
 static const k3_opt table[] = {
-    {"format", 'f', "FORMAT", OPT_FORMAT,
-     "pairs: headerless int32 (layer, expert), the default;\ncsv: one line a choice; oracle: oracleGeneral"},
+    {"format", 'f', "FORMAT", "pairs: headerless int32 (layer, expert), the default;\ncsv: one line a choice; oracle: oracleGeneral",
+     K3_OPT_WORD, .words = "pairs|csv|oracle"},
     K3_COMMON_OPTS,
     {0},
 };
@@ -135,23 +135,18 @@ static int put_all(k3_trace_reader *r, bool csv, k3_err *err)
 
 int cmd_export(int argc, char **argv, k3_err *err)
 {
-    k3_args args = {.argc = argc, .argv = argv, .table = table};
-    const char *format = "pairs";
+    k3_args args = {.argc = argc, .argv = argv, .table = table, .usage = usage};
+    int format = PAIRS;
     k3_trace_reader *r;
-    int id, status;
-    while ((id = k3_opt_next(&args, err)) != K3_OPT_DONE) {
-        if (common_option(id, usage, table, err, &status))
-            return status;
-        format = args.value;
-    }
-    bool csv = !strcmp(format, "csv"), oracle = !strcmp(format, "oracle");
-    if (!csv && !oracle && strcmp(format, "pairs"))
-        return k3_fail(err, K3_EUSAGE, "--format: \"%s\" is none of pairs, csv and oracle", format);
-    if (!csv && isatty(1))
+    bool done;
+    int status = k3_opt_parse(&args, &format, &done, err);
+    if (status || done)
+        return status;
+    if (format != CSV && isatty(1))
         return k3_fail(err, K3_EUSAGE, "binary records are not for a terminal: redirect the output");
     if ((status = open_operand(&args, &r, err)))
         return status;
-    status = oracle ? put_oracle(r, err) : put_all(r, csv, err);
+    status = format == ORACLE ? put_oracle(r, err) : put_all(r, format == CSV, err);
     k3_trace_free(r);
     return status;
 }

@@ -4,10 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { OPT_TSV = 1 };
-
 static const k3_opt table[] = {
-    {"tsv", 0, NULL, OPT_TSV, "lines of layer, expert, uses instead of JSON"},
+    {"tsv", 0, NULL, "lines of layer, expert, uses instead of JSON", K3_OPT_FLAG},
     K3_COMMON_OPTS,
     {0},
 };
@@ -40,16 +38,14 @@ static void print(const k3_shape *s, const uint64_t *uses, bool tsv)
 
 int cmd_hist(int argc, char **argv, k3_err *err)
 {
-    k3_args args = {.argc = argc, .argv = argv, .table = table};
+    k3_args args = {.argc = argc, .argv = argv, .table = table, .usage = usage};
     k3_trace_reader *r;
     const k3_trace_batch *b;
     bool tsv = false;
-    int id, status;
-    while ((id = k3_opt_next(&args, err)) != K3_OPT_DONE) {
-        if (common_option(id, usage, table, err, &status))
-            return status;
-        tsv |= id == OPT_TSV;
-    }
+    bool done;
+    int status = k3_opt_parse(&args, &tsv, &done, err);
+    if (status || done)
+        return status;
     if ((status = open_operand(&args, &r, err)))
         return status;
     const k3_shape *s = &k3_trace_info(r)->shape;

@@ -8,31 +8,16 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_OUT = 1, OPT_FORMAT, OPT_SHAPE, OPT_BYTES, OPT_INCREMENTAL, OPT_MODEL };
-
-static const k3_opt table[] = {
-    {"output", 'o', "FILE", OPT_OUT, "where to write (default: standard output)"},
-    {"format", 'f', "FORMAT", OPT_FORMAT,
-     "pairs: headerless int32 (layer, expert), the default;\ncsv: as k3-trace export writes it; oracle: "
-     "oracleGeneral"},
-    {"model", 'm', "MODEL", OPT_MODEL, "the checkpoint whose routing it is, instead of --shape and\n--expert-bytes"},
-    {"shape", 0, "L,F,E,K", OPT_SHAPE,
-     "layers, first layer with experts, experts, experts a\nposition uses (default: 93,1,896,16)"},
-    {"expert-bytes", 0, "SIZE", OPT_BYTES, "of one expert (default: 17547264)"},
-    {"incremental", 'i', NULL, OPT_INCREMENTAL,
-     "pairs: of steps that run the whole text again, keep the\nnew position only: the true decode steps"},
-    K3_COMMON_OPTS,
-    {0},
-};
-
 static const char usage[] =
     "usage: k3-trace import [-o FILE] [-f FORMAT] [-m MODEL | --shape L,F,E,K] [--expert-bytes SIZE] [-i] [FILE]\n"
     "\n"
     "Makes a trace of another program's record of routing.\n";
 
+enum { PAIRS, CSV, ORACLE }; /* --format */
+
 struct import {
-    const char *out, *format, *model;
-    bool shaped; /* --shape or --expert-bytes is given */
+    const char *out, *model;
+    int format;
     k3_trace_header header;
     bool incremental;
     FILE *from;
@@ -148,8 +133,8 @@ static void tell(const struct import *im)
 static int convert(struct import *im, k3_err *err)
 {
     struct steps *s = &im->steps;
-    int (*const read)(struct import *, k3_err *) = !strcmp(im->format, "csv")      ? read_csv
-                                                   : !strcmp(im->format, "oracle") ? read_oracle
+    int (*const read)(struct import *, k3_err *) = im->format == CSV      ? read_csv
+                                                   : im->format == ORACLE ? read_oracle
                                                                                    : read_pairs;
     int status = create_output(im->out, &im->header, &s->w, err);
     if (!status)
@@ -176,11 +161,9 @@ static int run(struct import *im, const k3_args *args, k3_err *err)
         return k3_fail(err, K3_EUSAGE, "%s: one operand too many; a single file is read", args->operands[1]);
     if (!args->noperands && isatty(0))
         return k3_fail(err, K3_EUSAGE, "which file: name it, or - for standard input");
-    if (strcmp(im->format, "pairs") && strcmp(im->format, "csv") && strcmp(im->format, "oracle"))
-        return k3_fail(err, K3_EUSAGE, "--format: \"%s\" is none of pairs, csv and oracle", im->format);
-    if (im->incremental && strcmp(im->format, "pairs"))
+    if (im->incremental && im->format != PAIRS)
         return k3_fail(err, K3_EUSAGE, "--incremental goes with --format pairs only");
-    if (im->model && im->shaped)
+    if (im->model && (k3_opt_given(args, "shape") || k3_opt_given(args, "expert-bytes")))
         return k3_fail(err, K3_EUSAGE, "--model says what --shape and --expert-bytes would say");
     int status = im->model ? model_header(im->model, &im->header, NULL, err) : 0;
     if (status)
@@ -210,29 +193,34 @@ static int run(struct import *im, const k3_args *args, k3_err *err)
     return status;
 }
 
+static int take_shape(void *im, const char *value, k3_err *err)
+{
+    return parse_shape(value, &((struct import *)im)->header.shape, err);
+}
+
+#define AT(field) offsetof(struct import, field)
+static const k3_opt table[] = {
+    {"output", 'o', "FILE", "where to write (default: standard output)", K3_OPT_TEXT, AT(out)},
+    {"format", 'f', "FORMAT",
+     "pairs: headerless int32 (layer, expert), the default;\ncsv: as k3-trace export writes it; oracle: oracleGeneral",
+     K3_OPT_WORD, AT(format), .words = "pairs|csv|oracle"},
+    {"model", 'm', "MODEL", "the checkpoint whose routing it is, instead of --shape and\n--expert-bytes", K3_OPT_TEXT, AT(model)},
+    {"shape", 0, "L,F,E,K", "layers, first layer with experts, experts, experts a\nposition uses (default: 93,1,896,16)",
+     K3_OPT_CALL, .take = take_shape},
+    {"expert-bytes", 0, "SIZE", "of one expert (default: 17547264)", K3_OPT_SIZE, AT(header.expert_bytes)},
+    {"incremental", 'i', NULL,
+     "pairs: of steps that run the whole text again, keep the\nnew position only: the true decode steps", K3_OPT_FLAG,
+     AT(incremental)},
+    K3_COMMON_OPTS,
+    {0},
+};
+
 int cmd_import(int argc, char **argv, k3_err *err)
 {
     struct import im = {.out = "-",
-                        .format = "pairs",
                         .header = {.shape = K3_SHAPE_DEFAULT, .expert_bytes = K3_EXPERT_BYTES_DEFAULT, .policy = -1}};
-    k3_args args = {.argc = argc, .argv = argv, .table = table};
-    int id, status = 0;
-    while (!status && (id = k3_opt_next(&args, err)) != K3_OPT_DONE) {
-        if (common_option(id, usage, table, err, &status))
-            return status;
-        if (id == OPT_OUT)
-            im.out = args.value;
-        else if (id == OPT_FORMAT)
-            im.format = args.value;
-        else if (id == OPT_SHAPE)
-            status = parse_shape(args.value, &im.header.shape, err);
-        else if (id == OPT_BYTES)
-            status = k3_num_size(args.value, "--expert-bytes", 1, &im.header.expert_bytes, err);
-        else if (id == OPT_MODEL)
-            im.model = args.value;
-        else
-            im.incremental = true;
-        im.shaped |= id == OPT_SHAPE || id == OPT_BYTES;
-    }
-    return status ? status : run(&im, &args, err);
+    k3_args args = {.argc = argc, .argv = argv, .table = table, .usage = usage};
+    bool done;
+    int status = k3_opt_parse(&args, &im, &done, err);
+    return status || done ? status : run(&im, &args, err);
 }

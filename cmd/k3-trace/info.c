@@ -7,17 +7,7 @@
 
 #include <jansson.h>
 
-enum { OPT_JSON = 1, OPT_LAYERS, OPT_TOKENS, OPT_MODEL, MAX_POINTS = 64 };
-
-static const k3_opt table[] = {
-    {"model", 'm', "MODEL", OPT_MODEL, "refuse a trace that is not of this checkpoint"},
-    {"layers", 'l', NULL, OPT_LAYERS, "a line for each layer: choices, experts used, repeats, the hottest"},
-    {"tokens", 't', "LIST", OPT_TOKENS,
-     "unique experts a layer after these numbers of positions\n(default: 1,2,5,12,17,40,100,1000)"},
-    {"json", 0, NULL, OPT_JSON, "the output as JSON"},
-    K3_COMMON_OPTS,
-    {0},
-};
+enum { MAX_POINTS = 64 };
 
 static const char usage[] = "usage: k3-trace info [-m MODEL] [-l] [-t LIST] [--json] [TRACE]\n"
                             "\n"
@@ -50,7 +40,7 @@ static int parse_points(struct info *in, const char *list, k3_err *err)
 {
     char item[32];
     in->points = 0;
-    while (next_item(&list, item, sizeof item)) {
+    while (k3_opt_word(&list, ',', item, sizeof item)) {
         if (in->points == MAX_POINTS)
             return k3_fail(err, K3_EUSAGE, "--tokens: more than %d numbers", MAX_POINTS);
         int status = k3_num_u64(item, "--tokens", 1, UINT32_MAX, &in->point[in->points++], err);
@@ -289,25 +279,34 @@ static int run(struct info *in, k3_trace_reader *r, k3_err *err)
     return status;
 }
 
+static int take_points(void *in, const char *value, k3_err *err)
+{
+    return parse_points(in, value, err);
+}
+
+static const k3_opt table[] = {
+    {"model", 'm', "MODEL", "refuse a trace that is not of this checkpoint", K3_OPT_TEXT, offsetof(struct info, model)},
+    {"layers", 'l', NULL, "a line for each layer: choices, experts used, repeats, the hottest", K3_OPT_FLAG,
+     offsetof(struct info, layers)},
+    {"tokens", 't', "LIST", "unique experts a layer after these numbers of positions\n(default: 1,2,5,12,17,40,100,1000)",
+     K3_OPT_CALL, .take = take_points},
+    {"json", 0, NULL, "the output as JSON", K3_OPT_FLAG, offsetof(struct info, json)},
+    K3_COMMON_OPTS,
+    {0},
+};
+
 int cmd_info(int argc, char **argv, k3_err *err)
 {
     struct info in = {.json = false};
-    k3_args args = {.argc = argc, .argv = argv, .table = table};
+    k3_args args = {.argc = argc, .argv = argv, .table = table, .usage = usage};
     k3_trace_reader *r;
-    int id, status = parse_points(&in, "1,2,5,12,17,40,100,1000", err);
-    while (!status && (id = k3_opt_next(&args, err)) != K3_OPT_DONE) {
-        if (common_option(id, usage, table, err, &status))
-            return status;
-        if (id == OPT_TOKENS)
-            status = parse_points(&in, args.value, err);
-        if (id == OPT_MODEL)
-            in.model = args.value;
-        in.json |= id == OPT_JSON;
-        in.layers |= id == OPT_LAYERS;
-    }
+    bool done;
+    int status = parse_points(&in, "1,2,5,12,17,40,100,1000", err);
     if (!status)
-        status = open_operand(&args, &r, err);
-    if (status)
+        status = k3_opt_parse(&args, &in, &done, err);
+    if (status || done)
+        return status;
+    if ((status = open_operand(&args, &r, err)))
         return status;
     status = check_model(in.model, r, NULL, err);
     if (!status)

@@ -20,18 +20,11 @@ static const command commands[] = {
 
 static const k3_opt table[] = {K3_COMMON_OPTS, {0}};
 
-static void help(void)
-{
-    k3_opt_help(stdout,
-                "usage: k3-trace COMMAND [OPTION ...] [TRACE ...]\n"
-                "\n"
-                "Traces of expert routing (.k3t, written by k3-decode --trace): what they hold, and\n"
-                "what any expert cache would have done. A TRACE is a file or - for standard input.\n",
-                table);
-    printf("\nCommands (k3-trace COMMAND --help for each):\n");
-    for (const command *c = commands; c->name; c++)
-        printf("  %-8s %s\n", c->name, c->line);
-}
+static const char usage[] =
+    "usage: k3-trace COMMAND [OPTION ...] [TRACE ...]\n"
+    "\n"
+    "Traces of expert routing (.k3t, written by k3-decode --trace): what they hold, and\n"
+    "what any expert cache would have done. A TRACE is a file or - for standard input.\n";
 
 static int run(int argc, char **argv, k3_err *err)
 {
@@ -45,17 +38,17 @@ static int run(int argc, char **argv, k3_err *err)
             return c->run(argc - 1, argv + 1, err);
     if (name[0] != '-')
         return k3_fail(err, K3_EUSAGE, "%s: unknown command; try --help", name);
-    k3_args args = {.argc = argc, .argv = argv, .table = table};
-    int id = k3_opt_next(&args, err);
-    if (id == K3_OPT_BAD)
-        return K3_EUSAGE;
-    if (id == K3_OPT_VERSION)
-        k3_print_version();
-    else if (id == K3_OPT_HELP)
-        help();
-    else
+    k3_args args = {.argc = argc, .argv = argv, .table = table, .usage = usage};
+    bool done;
+    int status = k3_opt_parse(&args, NULL, &done, err);
+    if (!status && !done)
         return k3_fail(err, K3_EUSAGE, "%s: a command comes first; try --help", name);
-    return 0;
+    if (!status && k3_opt_given(&args, "help")) {
+        printf("\nCommands (k3-trace COMMAND --help for each):\n");
+        for (const command *c = commands; c->name; c++)
+            printf("  %-8s %s\n", c->name, c->line);
+    }
+    return status;
 }
 
 int main(int argc, char **argv)

@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_OUT = 1 };
-
 static const k3_opt table[] = {
-    {"output", 'o', "FILE", OPT_OUT, "where to write (default: standard output)"},
+    {"output", 'o', "FILE", "where to write (default: standard output)", K3_OPT_TEXT},
     K3_COMMON_OPTS,
     {0},
 };
@@ -103,15 +101,13 @@ static int run(struct merge *m, const k3_args *args, const char *out, k3_err *er
 
 int cmd_merge(int argc, char **argv, k3_err *err)
 {
-    k3_args args = {.argc = argc, .argv = argv, .table = table};
+    k3_args args = {.argc = argc, .argv = argv, .table = table, .usage = usage};
     struct merge m = {.next = 0};
     const char *out = "-";
-    int id, status;
-    while ((id = k3_opt_next(&args, err)) != K3_OPT_DONE) {
-        if (common_option(id, usage, table, err, &status))
-            return status;
-        out = args.value;
-    }
+    bool done;
+    int status = k3_opt_parse(&args, &out, &done, err);
+    if (status || done)
+        return status;
     if (!args.noperands)
         return k3_fail(err, K3_EUSAGE, "which traces: name at least one");
     status = run(&m, &args, out, err);

@@ -6,21 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_OUT = 1, OPT_KIND, OPT_POLICY, OPT_UNBATCHED, OPT_WARMUP, OPT_TITLE, OPT_SEED, OPT_THREADS };
-
-static const k3_opt table[] = {
-    {"output", 'o', "FILE", OPT_OUT, "where to write (default: standard output)"},
-    {"kind", 'k', "KIND", OPT_KIND, "curves, heat or both (default)"},
-    {"policy", 'p', "LIST", OPT_POLICY, "as for sim (default: lru,layers,lfu,belady-bypass)"},
-    {"unbatched", 'u', NULL, OPT_UNBATCHED, "request by request"},
-    {"warmup", 'w', "N|prefill", OPT_WARMUP, "what is not counted, as for sim"},
-    {"title", 't', "TEXT", OPT_TITLE, "heading (default: the trace's source)"},
-    {"seed", 0, "N", OPT_SEED, "of policy random (default: 1)"},
-    {"threads", 0, "N", OPT_THREADS, "policies and sizes at once (default: one a core)"},
-    K3_COMMON_OPTS,
-    {0},
-};
-
 static const char usage[] =
     "usage: k3-trace plot [-o FILE] [-k curves|heat|both] [-p LIST] [-u] [-w N|prefill] [TRACE]\n"
     "\n"
@@ -35,9 +20,12 @@ static const char *const colour[] = {"#0072b2", "#e69f00", "#009e73", "#d55e00",
                                      "#cc79a7", "#56b4e9", "#999900", "#000000"};
 static const char *const dashes[] = {"", "6 3", "2 2"};
 
+enum { DRAW_CURVES, DRAW_HEAT, DRAW_BOTH }; /* --kind */
+
 struct plot {
     struct job job;
     const char *out, *title;
+    int kind;
     bool curves, heat;
     FILE *to;
 };
@@ -339,53 +327,46 @@ static int run(struct plot *p, k3_trace_reader *r, k3_err *err)
     return status;
 }
 
-static int take_option(struct plot *p, int id, const char *value, k3_err *err)
+static int take_policies(void *plot, const char *value, k3_err *err)
 {
-    switch (id) {
-    case OPT_OUT:
-        p->out = value;
-        return 0;
-    case OPT_KIND:
-        p->curves = !strcmp(value, "curves") || !strcmp(value, "both");
-        p->heat = !strcmp(value, "heat") || !strcmp(value, "both");
-        return p->curves || p->heat
-                   ? 0
-                   : k3_fail(err, K3_EUSAGE, "--kind: \"%s\" is none of curves, heat and both", value);
-    case OPT_POLICY:
-        return parse_policies(value, &p->job, err);
-    case OPT_UNBATCHED:
-        p->job.batched = false;
-        return 0;
-    case OPT_WARMUP:
-        return parse_warmup(value, &p->job.warmup, err);
-    case OPT_TITLE:
-        p->title = value;
-        return 0;
-    case OPT_SEED:
-        return k3_num_u64(value, "--seed", 0, UINT64_MAX, &p->job.seed, err);
-    default:
-        return k3_opt_threads(value, &p->job.threads, err);
-    }
+    return parse_policies(value, &((struct plot *)plot)->job, err);
 }
+
+static int take_warmup(void *plot, const char *value, k3_err *err)
+{
+    return parse_warmup(value, &((struct plot *)plot)->job.warmup, err);
+}
+
+#define AT(field) offsetof(struct plot, field)
+static const k3_opt table[] = {
+    {"output", 'o', "FILE", "where to write (default: standard output)", K3_OPT_TEXT, AT(out)},
+    {"kind", 'k', "KIND", "curves, heat or both (default)", K3_OPT_WORD, AT(kind), .words = "curves|heat|both"},
+    {"policy", 'p', "LIST", "as for sim (default: lru,layers,lfu,belady-bypass)", K3_OPT_CALL, .words = SIM_POLICY_WORDS "|all",
+     .take = take_policies},
+    {"unbatched", 'u', NULL, "request by request", K3_OPT_NO_FLAG, AT(job.batched)},
+    {"warmup", 'w', "N|prefill", "what is not counted, as for sim", K3_OPT_CALL, .words = "prefill", .take = take_warmup},
+    {"title", 't', "TEXT", "heading (default: the trace's source)", K3_OPT_TEXT, AT(title)},
+    {"seed", 0, "N", "of policy random (default: 1)", K3_OPT_U64, AT(job.seed)},
+    {"threads", 0, "N", "policies and sizes at once (default: one a core)", K3_OPT_INT, AT(job.threads), 1, 1024},
+    K3_COMMON_OPTS,
+    {0},
+};
 
 int cmd_plot(int argc, char **argv, k3_err *err)
 {
     static struct plot p;
-    k3_args args = {.argc = argc, .argv = argv, .table = table};
+    k3_args args = {.argc = argc, .argv = argv, .table = table, .usage = usage};
     k3_trace_reader *r;
-    int id, status;
-    p = (struct plot){.out = "-",
-                      .curves = true,
-                      .heat = true,
-                      .job = {.batched = true, .seed = 1, .threads = k3_threads_default()}};
-    status = parse_policies("lru,layers,lfu,belady-bypass", &p.job, err);
-    while (!status && (id = k3_opt_next(&args, err)) != K3_OPT_DONE) {
-        if (common_option(id, usage, table, err, &status))
-            return status;
-        status = take_option(&p, id, args.value, err);
-    }
+    bool done;
+    p = (struct plot){.out = "-", .kind = DRAW_BOTH, .job = {.batched = true, .seed = 1, .threads = k3_threads_default()}};
+    int status = parse_policies("lru,layers,lfu,belady-bypass", &p.job, err);
     if (!status)
-        status = open_operand(&args, &r, err);
+        status = k3_opt_parse(&args, &p, &done, err);
+    if (status || done)
+        return status;
+    p.curves = p.kind != DRAW_HEAT;
+    p.heat = p.kind != DRAW_CURVES;
+    status = open_operand(&args, &r, err);
     if (status)
         return status;
     status = run(&p, r, err);

@@ -5,50 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    OPT_POLICY = 1,
-    OPT_SIZE,
-    OPT_UNBATCHED,
-    OPT_WARMUP,
-    OPT_DISK,
-    OPT_CURVE,
-    OPT_BUDGET,
-    OPT_TRUNK,
-    OPT_TRUNK_DISK,
-    OPT_COMPAT,
-    OPT_TSV,
-    OPT_JSON,
-    OPT_SEED,
-    OPT_THREADS,
-    OPT_MODEL
-};
-
-static const k3_opt table[] = {
-    {"model", 'm', "MODEL", OPT_MODEL,
-     "refuse a trace that is not of this checkpoint, and take\nthe bytes of its trunk"},
-    {"policy", 'p', "LIST", OPT_POLICY,
-     "of lru, layers, lfu (the engine's), fifo, clock, random,\n"
-     "slru, 2q, arc, s3fifo, sieve, wtinylfu, pin, belady,\n"
-     "belady-bypass; or all (default: lru,layers,lfu,belady-bypass)"},
-    {"size", 's', "LIST", OPT_SIZE,
-     "slots (455), bytes (8G) or a share of all experts (10%)\n(default: 1/4, 1/2, 1, 3/2, 2, 3, 4, 8 tokens' sets)"},
-    {"unbatched", 'u', NULL, OPT_UNBATCHED, "request by request, as published figures do"},
-    {"warmup", 'w', "N|prefill", OPT_WARMUP,
-     "the first N steps, or all prefill positions, fill the\ncache but are not counted"},
-    {"disk", 'd', "LIST", OPT_DISK, "seconds a token at these disk rates (bytes a second, 3.2G)"},
-    {"curve", 'c', NULL, OPT_CURVE, "LRU at every size: lines of slots, hits, hit rate"},
-    {"budget", 'b', "SIZE", OPT_BUDGET, "the best split of SIZE between pinned trunk and expert cache"},
-    {"trunk", 0, "SIZE", OPT_TRUNK, "with --budget: bytes of the trunk (default:\nthe model's, or 108.81G, K3's)"},
-    {"trunk-disk", 0, "RATE", OPT_TRUNK_DISK, "with --budget: rate of the trunk's disk, if it is another"},
-    {"compat", 0, NULL, OPT_COMPAT, "the table in the layout of the origin engine's sim_cache.py"},
-    {"tsv", 0, NULL, OPT_TSV, "one line for each policy and size, tab-separated"},
-    {"json", 0, NULL, OPT_JSON, "the output as JSON"},
-    {"seed", 0, "N", OPT_SEED, "of policy random (default: 1)"},
-    {"threads", 0, "N", OPT_THREADS, "policies and sizes at once (default: one a core)"},
-    K3_COMMON_OPTS,
-    {0},
-};
-
 static const char usage[] =
     "usage: k3-trace sim [-p LIST] [-s LIST] [-u] [-w N|prefill] [-d RATES] [OPTION ...] [TRACE]\n"
     "       k3-trace sim --budget SIZE [-m MODEL | --trunk SIZE] [-d RATE] [TRACE]\n"
@@ -57,6 +13,7 @@ static const char usage[] =
     "for them: none of it leaves while it is served.\n";
 
 enum { MAX_RATES = 8 };
+#define UNKNOWN UINT64_MAX /* bytes of a trunk that was not given */
 
 struct sim {
     struct job job;
@@ -64,7 +21,7 @@ struct sim {
     double rate[MAX_RATES];
     int rates;
     struct budget budget;
-    bool curve, compat, tsv, json, trunk_given, trunk_disk_given;
+    bool curve, compat;
 };
 
 static int parse_rate(const char *text, const char *what, double *rate, k3_err *err)
@@ -77,11 +34,12 @@ static int parse_rate(const char *text, const char *what, double *rate, k3_err *
     return status;
 }
 
-static int parse_rates(const char *text, struct sim *s, k3_err *err)
+static int take_rates(void *opts, const char *text, k3_err *err)
 {
+    struct sim *s = opts;
     char item[64];
     s->rates = 0;
-    while (next_item(&text, item, sizeof item)) {
+    while (k3_opt_word(&text, ',', item, sizeof item)) {
         if (s->rates == MAX_RATES)
             return k3_fail(err, K3_EUSAGE, "--disk: more than %d rates", MAX_RATES);
         int status = parse_rate(item, "--disk", &s->rate[s->rates++], err);
@@ -91,68 +49,55 @@ static int parse_rates(const char *text, struct sim *s, k3_err *err)
     return 0;
 }
 
-static int take_option(struct sim *s, int id, const char *value, k3_err *err)
+static int take_trunk_rate(void *opts, const char *value, k3_err *err)
 {
-    int status = 0;
-    switch (id) {
-    case OPT_MODEL:
-        s->model = value;
-        return 0;
-    case OPT_POLICY:
-        s->policies = value;
-        return parse_policies(value, &s->job, err);
-    case OPT_SIZE:
-        s->sizes = value;
-        return 0;
-    case OPT_UNBATCHED:
-        s->job.batched = false;
-        return 0;
-    case OPT_WARMUP:
-        return parse_warmup(value, &s->job.warmup, err);
-    case OPT_DISK:
-        return parse_rates(value, s, err);
-    case OPT_CURVE:
-        s->curve = true;
-        return 0;
-    case OPT_BUDGET:
-        status = k3_num_size(value, "--budget", 1, &s->budget.bytes, err);
-        if (!status && !s->budget.bytes)
-            status = k3_fail(err, K3_EUSAGE, "--budget: there is nothing to split in 0 bytes");
-        return status;
-    case OPT_TRUNK:
-        s->trunk_given = true;
-        return k3_num_size(value, "--trunk", 1, &s->budget.trunk, err);
-    case OPT_TRUNK_DISK:
-        s->trunk_disk_given = true;
-        return parse_rate(value, "--trunk-disk", &s->budget.trunk_rate, err);
-    case OPT_COMPAT:
-        s->compat = true;
-        s->job.batched = false;
-        return 0;
-    case OPT_TSV:
-        s->tsv = true;
-        return 0;
-    case OPT_JSON:
-        s->json = true;
-        return 0;
-    case OPT_SEED:
-        return k3_num_u64(value, "--seed", 0, UINT64_MAX, &s->job.seed, err);
-    default:
-        return k3_opt_threads(value, &s->job.threads, err);
-    }
+    return parse_rate(value, "--trunk-disk", &((struct sim *)opts)->budget.trunk_rate, err);
 }
 
-static int check(const struct sim *s, k3_err *err)
+static int take_policies(void *opts, const char *value, k3_err *err)
 {
-    if (s->tsv && s->json)
-        return k3_fail(err, K3_EUSAGE, "--tsv and --json exclude each other");
+    struct sim *s = opts;
+    s->policies = value;
+    return parse_policies(value, &s->job, err);
+}
+
+static int take_warmup(void *opts, const char *value, k3_err *err)
+{
+    return parse_warmup(value, &((struct sim *)opts)->job.warmup, err);
+}
+
+#define AT(field) offsetof(struct sim, field)
+static const k3_opt table[] = {
+    {"model", 'm', "MODEL", "refuse a trace that is not of this checkpoint, and take\nthe bytes of its trunk", K3_OPT_TEXT, AT(model)},
+    {"policy", 'p', "LIST", "of lru, layers, lfu (the engine's), fifo, clock, random,\nslru, 2q, arc, s3fifo, sieve, wtinylfu, pin, belady,\nbelady-bypass; or all (default: lru,layers,lfu,belady-bypass)", K3_OPT_CALL, .words = SIM_POLICY_WORDS "|all", .take = take_policies},
+    {"size", 's', "LIST", "slots (455), bytes (8G) or a share of all experts (10%)\n(default: 1/4, 1/2, 1, 3/2, 2, 3, 4, 8 tokens' sets)", K3_OPT_TEXT, AT(sizes)},
+    {"unbatched", 'u', NULL, "request by request, as published figures do", K3_OPT_NO_FLAG, AT(job.batched)},
+    {"warmup", 'w', "N|prefill", "the first N steps, or all prefill positions, fill the\ncache but are not counted", K3_OPT_CALL, .words = "prefill", .take = take_warmup},
+    {"disk", 'd', "LIST", "seconds a token at these disk rates (bytes a second, 3.2G)", K3_OPT_CALL, .take = take_rates},
+    {"curve", 'c', NULL, "LRU at every size: lines of slots, hits, hit rate", K3_OPT_FLAG, AT(curve)},
+    {"budget", 'b', "SIZE", "the best split of SIZE between pinned trunk and expert cache", K3_OPT_SIZE, AT(budget.bytes), 1},
+    {"trunk", 0, "SIZE", "with --budget: bytes of the trunk (default:\nthe model's, or 108.81G, K3's)", K3_OPT_SIZE, AT(budget.trunk)},
+    {"trunk-disk", 0, "RATE", "with --budget: rate of the trunk's disk, if it is another", K3_OPT_CALL, .take = take_trunk_rate},
+    {"compat", 0, NULL, "the table in the layout of the origin engine's sim_cache.py", K3_OPT_FLAG, AT(compat)},
+    {"tsv", 0, NULL, "one line for each policy and size, tab-separated", K3_OPT_FLAG, AT(budget.tsv)},
+    {"json", 0, NULL, "the output as JSON", K3_OPT_FLAG, AT(budget.json)},
+    {"seed", 0, "N", "of policy random (default: 1)", K3_OPT_U64, AT(job.seed)},
+    {"threads", 0, "N", "policies and sizes at once (default: one a core)", K3_OPT_INT, AT(job.threads), 1, 1024},
+    K3_COMMON_OPTS,
+    {0},
+};
+
+static int check(const k3_args *args, const struct sim *s, k3_err *err)
+{
+    if (k3_opt_one_of(args, "tsv|json", err))
+        return err->status;
     if (s->compat + s->curve + (s->budget.bytes > 0) > 1)
         return k3_fail(err, K3_EUSAGE, "--compat, --curve and --budget exclude each other");
-    if (s->compat && (s->tsv || s->json || s->policies || s->sizes))
+    if (s->compat && (s->budget.tsv || s->budget.json || s->policies || s->sizes))
         return k3_fail(err, K3_EUSAGE, "--compat fixes policies, sizes and layout");
     if ((s->curve || s->budget.bytes) && (s->policies || s->sizes))
         return k3_fail(err, K3_EUSAGE, "--%s chooses policies and sizes itself", s->curve ? "curve" : "budget");
-    if ((s->trunk_given || s->trunk_disk_given) && !s->budget.bytes)
+    if ((s->budget.trunk != UNKNOWN || s->budget.trunk_rate > 0) && !s->budget.bytes)
         return k3_fail(err, K3_EUSAGE, "--trunk and --trunk-disk go with --budget");
     if ((s->compat || s->budget.bytes) && s->rates > 1)
         return k3_fail(err, K3_EUSAGE, "--disk: one rate is enough here");
@@ -273,7 +218,7 @@ static void print_curve(const struct sim *s, const struct outcome *o)
     for (uint32_t d = 1; d <= o->distinct; d++)
         if (k3_curve_distance(o->curve, d))
             last = d;
-    if (!s->json)
+    if (!s->budget.json)
         printf("slots\thits\thit_rate\n");
     else
         printf("{\"requests\":%" PRIu64 ",\"curve\":[", o->requests);
@@ -281,11 +226,11 @@ static void print_curve(const struct sim *s, const struct outcome *o)
         if (!k3_curve_distance(o->curve, d) && d < last)
             continue; /* as much as one slot less */
         uint64_t hits = k3_curve_hits(o->curve, d);
-        printf(s->json ? "%s\n[%u,%" PRIu64 ",%.6f]" : "%s%u\t%" PRIu64 "\t%.6f\n",
-               s->json && d > 1 && hits > k3_curve_distance(o->curve, d) ? "," : "", d, hits,
+        printf(s->budget.json ? "%s\n[%u,%" PRIu64 ",%.6f]" : "%s%u\t%" PRIu64 "\t%.6f\n",
+               s->budget.json && d > 1 && hits > k3_curve_distance(o->curve, d) ? "," : "", d, hits,
                percent(hits, o->requests) / 100);
     }
-    if (s->json)
+    if (s->budget.json)
         printf("\n]}\n");
 }
 
@@ -355,16 +300,14 @@ static int run_budget(struct sim *s, k3_trace_reader *r, k3_err *err)
 {
     const k3_shape *shape = &k3_trace_info(r)->shape, k3 = K3_SHAPE_DEFAULT;
     s->budget.expert_rate = s->rates ? s->rate[0] : 3.2e9;
-    if (!s->trunk_disk_given)
+    if (s->budget.trunk_rate <= 0)
         s->budget.trunk_rate = s->budget.expert_rate;
-    if (!s->trunk_given && !s->model) {
+    if (s->budget.trunk == UNKNOWN) {
         if (memcmp(shape, &k3, sizeof k3))
             return k3_fail(err, K3_EUSAGE, "%s: not of K3's shape: give its trunk with --trunk SIZE or -m MODEL",
                            k3_trace_name(r));
         s->budget.trunk = (uint64_t)K3_TRUNK_BYTES_DEFAULT;
     }
-    s->budget.json = s->json;
-    s->budget.tsv = s->tsv;
     return print_budget(r, &s->job, &s->budget, err);
 }
 
@@ -373,7 +316,7 @@ static int run(struct sim *s, k3_trace_reader *r, k3_err *err)
     struct job *job = &s->job;
     const k3_trace_header *h = k3_trace_info(r);
     struct outcome o;
-    int status = check_model(s->model, r, s->trunk_given ? NULL : &s->budget.trunk, err);
+    int status = check_model(s->model, r, s->budget.trunk != UNKNOWN ? NULL : &s->budget.trunk, err);
     if (status)
         return status;
     if (s->budget.bytes)
@@ -394,9 +337,9 @@ static int run(struct sim *s, k3_trace_reader *r, k3_err *err)
         print_compat(s, &o);
     else if (s->curve)
         print_curve(s, &o);
-    else if (s->tsv)
+    else if (s->budget.tsv)
         print_tsv(s, &o);
-    else if (s->json)
+    else if (s->budget.json)
         print_json(s, &o);
     else
         print_table(s, &o);
@@ -407,18 +350,16 @@ static int run(struct sim *s, k3_trace_reader *r, k3_err *err)
 int cmd_sim(int argc, char **argv, k3_err *err)
 {
     static struct sim s;
-    k3_args args = {.argc = argc, .argv = argv, .table = table};
+    k3_args args = {.argc = argc, .argv = argv, .table = table, .usage = usage};
     k3_trace_reader *r;
-    int id, status = 0;
-    s = (struct sim){.job = {.batched = true, .seed = 1, .threads = k3_threads_default()}};
+    bool done;
+    s = (struct sim){.job = {.batched = true, .seed = 1, .threads = k3_threads_default()}, .budget.trunk = UNKNOWN};
     parse_policies("lru,layers,lfu,belady-bypass", &s.job, err);
-    while (!status && (id = k3_opt_next(&args, err)) != K3_OPT_DONE) {
-        if (common_option(id, usage, table, err, &status))
-            return status;
-        status = take_option(&s, id, args.value, err);
-    }
-    if (!status)
-        status = check(&s, err);
+    int status = k3_opt_parse(&args, &s, &done, err);
+    if (status || done)
+        return status;
+    s.job.batched &= !s.compat;
+    status = check(&args, &s, err);
     if (!status)
         status = open_operand(&args, &r, err);
     if (status)

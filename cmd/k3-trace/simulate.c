@@ -30,7 +30,7 @@ int parse_policies(const char *text, struct job *job, k3_err *err)
             job->kind[job->kinds++] = kind;
         return 0;
     }
-    while (next_item(&text, item, sizeof item)) {
+    while (k3_opt_word(&text, ',', item, sizeof item)) {
         int kind = k3_sim_kind(item);
         if (kind < 0)
             return k3_fail(err, K3_EUSAGE, "--policy: \"%s\" is not known; see k3-trace sim --help", item);
@@ -70,7 +70,7 @@ int parse_sizes(const char *text, const k3_trace_header *h, struct job *job, k3_
 {
     char item[64];
     job->sizes = 0;
-    while (next_item(&text, item, sizeof item)) {
+    while (k3_opt_word(&text, ',', item, sizeof item)) {
         if (job->sizes == MAX_SIZES)
             return k3_fail(err, K3_EUSAGE, "--size: more than %d sizes", MAX_SIZES);
         int status = parse_size(item, h, &job->slots[job->sizes++], err);

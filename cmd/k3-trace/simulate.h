@@ -6,6 +6,9 @@
 
 enum { MAX_SIZES = 4096 };
 
+/* What --policy takes, in the order of K3_SIM_*. */
+#define SIM_POLICY_WORDS K3_POLICY_WORDS "|fifo|clock|random|slru|2q|arc|s3fifo|sieve|wtinylfu|pin|belady|belady-bypass"
+
 struct warmup {
     bool prefill;   /* prefill positions are not counted */
     uint64_t steps; /* nor are the first steps */

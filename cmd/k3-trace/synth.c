@@ -5,44 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    OPT_OUT = 1,
-    OPT_TOKENS,
-    OPT_PROMPT,
-    OPT_SEQUENCES,
-    OPT_SEED,
-    OPT_REPEAT,
-    OPT_SKEW,
-    OPT_DISCOUNT,
-    OPT_THETA,
-    OPT_SHAPE,
-    OPT_BYTES,
-    OPT_RECORD,
-    OPT_SLOTS,
-    OPT_MODEL
-};
-
-static const k3_opt table[] = {
-    {"output", 'o', "FILE", OPT_OUT, "where to write (default: standard output)"},
-    {"tokens", 'n', "N", OPT_TOKENS, "decode positions of each sequence (default: 100)"},
-    {"prompt", 0, "N", OPT_PROMPT, "positions of one prefill step before them (default: 0)"},
-    {"sequences", 0, "N", OPT_SEQUENCES, "texts, one after the other (default: 1)"},
-    {"seed", 0, "N", OPT_SEED, "of the random numbers (default: 1)"},
-    {"repeat", 0, "R", OPT_REPEAT,
-     "markov, k3: share of a position's experts that were the\nposition before's (default: 0.5, k3: 0.33)"},
-    {"skew", 0, "S", OPT_SKEW, "zipf: exponent (default: 1)"},
-    {"discount", 0, "D", OPT_DISCOUNT, "py, markov, k3: 0 to 1, how fast new experts keep coming"},
-    {"theta", 0, "T", OPT_THETA, "py, markov, k3: how many come at first"},
-    {"model", 'm', "MODEL", OPT_MODEL, "a checkpoint's shape and name, instead of --shape and\n--expert-bytes"},
-    {"shape", 0, "L,F,E,K", OPT_SHAPE,
-     "layers, first layer with experts, experts, experts a\nposition uses (default: 93,1,896,16)"},
-    {"expert-bytes", 0, "SIZE", OPT_BYTES, "of one expert (default: 17547264)"},
-    {"record", 0, "POLICY", OPT_RECORD, "record residency in a cache: lru, layers or lfu"},
-    {"slots", 0, "N", OPT_SLOTS, "of that cache"},
-    K3_COMMON_OPTS,
-    {0},
-};
-
 static const char usage[] =
     "usage: k3-trace synth [-o FILE] [-n N] [--seed N] [OPTION ...] [KIND]\n"
     "\n"
@@ -55,10 +17,11 @@ static const char usage[] =
 
 enum kind { FLAT, ZIPF, PY, MARKOV, K3, KINDS };
 
-static const char *const kinds[KINDS] = {"flat", "zipf", "py", "markov", "k3"};
+#define KIND_WORDS "flat|zipf|py|markov|k3"
 
 struct synth {
     const char *out, *model;
+    const char *name; /* of the kind */
     enum kind kind;
     k3_trace_header header;
     uint64_t tokens, prompt, sequences, seed;
@@ -381,7 +344,7 @@ static void set_popularity(struct synth *s)
 static void describe(struct synth *s)
 {
     char *to = s->header.source;
-    size_t n = (size_t)snprintf(to, K3_TRACE_SOURCE, "k3-trace synth %s", kinds[s->kind]);
+    size_t n = (size_t)snprintf(to, K3_TRACE_SOURCE, "k3-trace synth %s", s->name);
     if (s->kind == ZIPF)
         n += (size_t)snprintf(to + n, K3_TRACE_SOURCE - n, " skew %g", s->skew);
     if (s->kind >= PY)
@@ -424,78 +387,65 @@ static int run(struct synth *s, k3_err *err)
     return status;
 }
 
-static int take_option(struct synth *s, int id, const char *value, k3_err *err)
+static int take_shape(void *synth, const char *value, k3_err *err)
 {
-    switch (id) {
-    case OPT_MODEL:
-        s->model = value;
-        return 0;
-    case OPT_OUT:
-        s->out = value;
-        return 0;
-    case OPT_TOKENS:
-        return k3_num_u64(value, "--tokens", 0, 1ull << 40, &s->tokens, err);
-    case OPT_PROMPT:
-        return k3_num_u64(value, "--prompt", 0, K3_TRACE_MAX_ROWS, &s->prompt, err);
-    case OPT_SEQUENCES:
-        return k3_num_u64(value, "--sequences", 1, 1u << 30, &s->sequences, err);
-    case OPT_SEED:
-        return k3_num_u64(value, "--seed", 0, UINT64_MAX, &s->seed, err);
-    case OPT_REPEAT:
-        return k3_num_double(value, "--repeat", 0, 1, &s->repeat, err);
-    case OPT_SKEW:
-        return k3_num_double(value, "--skew", 0, 10, &s->skew, err);
-    case OPT_DISCOUNT:
-        return k3_num_double(value, "--discount", 0, 0.999, &s->discount, err);
-    case OPT_THETA:
-        return k3_num_double(value, "--theta", 0, 1e6, &s->theta, err);
-    case OPT_SHAPE:
-        return parse_shape(value, &s->header.shape, err);
-    case OPT_BYTES:
-        return k3_num_size(value, "--expert-bytes", 1, &s->header.expert_bytes, err);
-    case OPT_SLOTS:
-        return k3_num_u64(value, "--slots", 0, UINT32_MAX - 1, &s->slots, err);
-    default:
-        s->record = k3_policy_kind(value);
-        return s->record < 0 ? k3_fail(err, K3_EUSAGE, "--record: \"%s\" is none of lru, layers and lfu", value) : 0;
-    }
+    return parse_shape(value, &((struct synth *)synth)->header.shape, err);
 }
+
+/* Bits of the kinds, for the options of some. */
+#define OF(kind) (1u << (kind))
+#define AT(field) offsetof(struct synth, field)
+static const k3_opt table[] = {
+    {"output", 'o', "FILE", "where to write (default: standard output)", K3_OPT_TEXT, AT(out)},
+    {"tokens", 'n', "N", "decode positions of each sequence (default: 100)", K3_OPT_U64, AT(tokens), 0, UINT64_C(1) << 40},
+    {"prompt", 0, "N", "positions of one prefill step before them (default: 0)", K3_OPT_U64, AT(prompt), 0, K3_TRACE_MAX_ROWS},
+    {"sequences", 0, "N", "texts, one after the other (default: 1)", K3_OPT_U64, AT(sequences), 1, 1 << 30},
+    {"seed", 0, "N", "of the random numbers (default: 1)", K3_OPT_U64, AT(seed)},
+    {"repeat", 0, "R",
+     "markov, k3: share of a position's experts that were the\nposition before's (default: 0.5, k3: 0.33)", K3_OPT_DOUBLE,
+     AT(repeat), .high = 1, .verbs = OF(MARKOV) | OF(K3)},
+    {"skew", 0, "S", "zipf: exponent (default: 1)", K3_OPT_DOUBLE, AT(skew), .high = 10, .verbs = OF(ZIPF)},
+    {"discount", 0, "D", "py, markov, k3: 0 to 1, how fast new experts keep coming", K3_OPT_DOUBLE, AT(discount), .high = 0.999,
+     .verbs = OF(PY) | OF(MARKOV) | OF(K3)},
+    {"theta", 0, "T", "py, markov, k3: how many come at first", K3_OPT_DOUBLE, AT(theta), .high = 1e6,
+     .verbs = OF(PY) | OF(MARKOV) | OF(K3)},
+    {"model", 'm', "MODEL", "a checkpoint's shape and name, instead of --shape and\n--expert-bytes", K3_OPT_TEXT, AT(model)},
+    {"shape", 0, "L,F,E,K", "layers, first layer with experts, experts, experts a\nposition uses (default: 93,1,896,16)",
+     K3_OPT_CALL, .take = take_shape},
+    {"expert-bytes", 0, "SIZE", "of one expert (default: 17547264)", K3_OPT_SIZE, AT(header.expert_bytes)},
+    {"record", 0, "POLICY", "record residency in a cache: lru, layers or lfu", K3_OPT_WORD, AT(record), .words = K3_POLICY_WORDS},
+    {"slots", 0, "N", "of that cache", K3_OPT_U64, AT(slots), 0, UINT32_MAX - 1},
+    K3_COMMON_OPTS,
+    {0},
+};
 
 /* What each kind takes, and the values that fit K3's record: unique experts a
  * layer 55, 109, 124, 205 after 5, 12, 17, 40 positions. */
-static int complete(struct synth *s, const k3_args *args, unsigned given, k3_err *err)
+static int complete(struct synth *s, const k3_args *args, k3_err *err)
 {
     static const struct {
         double repeat, discount, theta;
-        unsigned takes;
-    } of[KINDS] = {
-        [FLAT] = {0},
-        [ZIPF] = {.takes = 1u << OPT_SKEW},
-        [PY] = {.discount = 0.4, .theta = 13, .takes = 1u << OPT_DISCOUNT | 1u << OPT_THETA},
-        [MARKOV] = {0.5, 0.55, 40, 1u << OPT_DISCOUNT | 1u << OPT_THETA | 1u << OPT_REPEAT},
-        [K3] = {0.33, 0.55, 40, 1u << OPT_DISCOUNT | 1u << OPT_THETA | 1u << OPT_REPEAT},
-    };
-    static const char *const name[] = {
-        [OPT_REPEAT] = "repeat", [OPT_SKEW] = "skew", [OPT_DISCOUNT] = "discount", [OPT_THETA] = "theta"};
+    } of[KINDS] = {[PY] = {0, 0.4, 13}, [MARKOV] = {0.5, 0.55, 40}, [K3] = {0.33, 0.55, 40}};
     const char *kind = args->noperands ? args->operands[0] : "k3";
     if (args->noperands > 1)
-        return k3_fail(err, K3_EUSAGE, "%s: one operand too many; a single kind is made", args->operands[1]);
-    for (s->kind = FLAT; s->kind < KINDS && strcmp(kind, kinds[s->kind]); s->kind++)
-        ;
-    if (s->kind == KINDS)
+        return k3_fail(err, K3_EUSAGE, "%s: one operand too many; KIND is the only one", args->operands[1]);
+    int found = k3_opt_find(KIND_WORDS, kind);
+    if (found < 0)
         return k3_fail(err, K3_EUSAGE, "\"%s\" is none of flat, zipf, py, markov and k3", kind);
-    for (int id = OPT_REPEAT; id <= OPT_THETA; id++)
-        if ((given >> id & 1) && !(of[s->kind].takes >> id & 1))
-            return k3_fail(err, K3_EUSAGE, "--%s does not go with %s; try --help", name[id], kind);
-    if (s->model && (given & (1u << OPT_SHAPE | 1u << OPT_BYTES)))
+    s->kind = (enum kind)found;
+    s->name = kind;
+    int status = k3_opt_only(args, OF(s->kind), kind, err);
+    if (status)
+        return status;
+    if (s->model && (k3_opt_given(args, "shape") || k3_opt_given(args, "expert-bytes")))
         return k3_fail(err, K3_EUSAGE, "--model says what --shape and --expert-bytes would say");
-    if ((given >> OPT_SLOTS & 1) != (given >> OPT_RECORD & 1))
+    if (k3_opt_given(args, "slots") != k3_opt_given(args, "record"))
         return k3_fail(err, K3_EUSAGE, "--record and --slots go together");
-    if (!(given >> OPT_REPEAT & 1))
+    if (!k3_opt_given(args, "repeat"))
         s->repeat = of[s->kind].repeat;
-    if (!(given >> OPT_DISCOUNT & 1))
+    if (!k3_opt_given(args, "discount"))
         s->discount = of[s->kind].discount;
-    if (!(given >> OPT_THETA & 1))
+    if (!k3_opt_given(args, "theta"))
         s->theta = of[s->kind].theta;
     return 0;
 }
@@ -509,17 +459,12 @@ int cmd_synth(int argc, char **argv, k3_err *err)
                       .skew = 1,
                       .record = -1,
                       .header = {.shape = K3_SHAPE_DEFAULT, .expert_bytes = K3_EXPERT_BYTES_DEFAULT}};
-    k3_args args = {.argc = argc, .argv = argv, .table = table};
-    unsigned given = 0;
-    int id, status = 0;
-    while (!status && (id = k3_opt_next(&args, err)) != K3_OPT_DONE) {
-        if (common_option(id, usage, table, err, &status))
-            return status;
-        given |= 1u << id;
-        status = take_option(&s, id, args.value, err);
-    }
-    if (!status)
-        status = complete(&s, &args, given, err);
+    k3_args args = {.argc = argc, .argv = argv, .table = table, .usage = usage};
+    bool done;
+    int status = k3_opt_parse(&args, &s, &done, err);
+    if (status || done)
+        return status;
+    status = complete(&s, &args, err);
     if (!status && s.model)
         status = model_header(s.model, &s.header, NULL, err);
     return status ? status : run(&s, err);

@@ -26,10 +26,6 @@ int cmd_plot(int argc, char **argv, k3_err *err);
 int cmd_synth(int argc, char **argv, k3_err *err);
 int cmd_verify(int argc, char **argv, k3_err *err);
 
-/* What a command's option loop does with the options all have: 0 = not one of
- * them, 1 = done, the command returns *status. */
-int common_option(int id, const char *usage, const k3_opt *table, const k3_err *err, int *status);
-
 /* Opens the one operand, or standard input without any. */
 int open_operand(const k3_args *args, k3_trace_reader **r, k3_err *err);
 /* Refuses a binary stream to a terminal, then k3_trace_create. */
@@ -37,8 +33,6 @@ int create_output(const char *path, const k3_trace_header *h, k3_trace_writer **
 /* Copies one batch. */
 int copy_batch(k3_trace_writer *w, const k3_trace_batch *b, k3_err *err);
 
-/* The next item of a comma-separated list in buf; false at the end. Empty items are items. */
-bool next_item(const char **list, char *buf, size_t size);
 /* "N" or "A-B" or "A-" */
 int parse_range(const char *text, const char *what, uint64_t *from, uint64_t *to, k3_err *err);
 /* "93,1,896,16": layers, first with experts, experts, experts a position uses. */

@@ -6,25 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-int common_option(int id, const char *usage, const k3_opt *table, const k3_err *err, int *status)
-{
-    switch (id) {
-    case K3_OPT_HELP:
-        k3_opt_help(stdout, usage, table);
-        *status = 0;
-        return 1;
-    case K3_OPT_VERSION:
-        k3_print_version();
-        *status = 0;
-        return 1;
-    case K3_OPT_BAD:
-        *status = err->status;
-        return 1;
-    default:
-        return 0;
-    }
-}
-
 int open_operand(const k3_args *args, k3_trace_reader **r, k3_err *err)
 {
     *r = NULL;
@@ -49,19 +30,6 @@ int copy_batch(k3_trace_writer *w, const k3_trace_batch *b, k3_err *err)
     if (status)
         return status;
     return k3_trace_layer(w, b->layer, b->experts, b->rows * b->k, b->weights, b->residency, err);
-}
-
-bool next_item(const char **list, char *buf, size_t size)
-{
-    if (!*list)
-        return false;
-    size_t n = strcspn(*list, ",");
-    if (n < size)
-        snprintf(buf, size, "%.*s", (int)n, *list);
-    else /* no number and no name is that long: what is left of it must not pass for one */
-        snprintf(buf, size, "%.*s...", (int)(size - 4), *list);
-    *list = (*list)[n] ? *list + n + 1 : NULL;
-    return true;
 }
 
 int parse_range(const char *text, const char *what, uint64_t *from, uint64_t *to, k3_err *err)
@@ -90,7 +58,7 @@ int parse_shape(const char *text, k3_shape *shape, k3_err *err)
     const char *list = text;
     char item[32];
     int n = 0;
-    while (next_item(&list, item, sizeof item)) {
+    while (k3_opt_word(&list, ',', item, sizeof item)) {
         uint64_t v;
         if (n == 4 || k3_num_u64(item, "--shape", 0, 65535, &v, err)) {
             n = 0;

@@ -5,12 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_MODEL = 1, OPT_POLICY, OPT_SLOTS };
+#define AT(field) offsetof(struct choice, field)
+/* What the command line says of the cache. */
+struct choice {
+    const char *model;
+    int policy;      /* K3_POLICY_*, -1: the run's */
+    uint64_t slots;  /* UINT64_MAX: the run's */
+};
 
 static const k3_opt table[] = {
-    {"model", 'm', "MODEL", OPT_MODEL, "refuse a trace that is not of this checkpoint"},
-    {"policy", 'p', "POLICY", OPT_POLICY, "lru, layers or lfu (default: the run's, from the trace)"},
-    {"slots", 's', "N", OPT_SLOTS, "size of the cache (default: the run's, from the trace)"},
+    {"model", 'm', "MODEL", "refuse a trace that is not of this checkpoint", K3_OPT_TEXT, AT(model)},
+    {"policy", 'p', "POLICY", "lru, layers or lfu (default: the run's, from the trace)", K3_OPT_WORD, AT(policy),
+     .words = K3_POLICY_WORDS},
+    {"slots", 's', "N", "size of the cache (default: the run's, from the trace)", K3_OPT_U64, AT(slots), 0, UINT32_MAX},
     K3_COMMON_OPTS,
     {0},
 };
@@ -77,38 +84,28 @@ static int run(struct verify *v, k3_trace_reader *r, int kind, uint32_t slots, k
 
 int cmd_verify(int argc, char **argv, k3_err *err)
 {
-    k3_args args = {.argc = argc, .argv = argv, .table = table};
+    k3_args args = {.argc = argc, .argv = argv, .table = table, .usage = usage};
     k3_trace_reader *r;
     struct verify v = {.policy = NULL};
-    const char *model = NULL;
-    int kind = -1, id, status = 0;
-    uint64_t slots = UINT64_MAX;
-    while (!status && (id = k3_opt_next(&args, err)) != K3_OPT_DONE) {
-        if (common_option(id, usage, table, err, &status))
-            return status;
-        if (id == OPT_MODEL)
-            model = args.value;
-        else if (id == OPT_SLOTS)
-            status = k3_num_u64(args.value, "--slots", 0, UINT32_MAX, &slots, err);
-        else if ((kind = k3_policy_kind(args.value)) < 0)
-            status = k3_fail(err, K3_EUSAGE, "--policy: \"%s\" is none of lru, layers and lfu", args.value);
-    }
-    if (!status)
-        status = open_operand(&args, &r, err);
-    if (status)
+    struct choice c = {.policy = -1, .slots = UINT64_MAX};
+    bool done;
+    int status = k3_opt_parse(&args, &c, &done, err);
+    if (status || done)
+        return status;
+    if ((status = open_operand(&args, &r, err)))
         return status;
     const k3_trace_header *h = k3_trace_info(r);
     v.shape = h->shape;
-    if ((status = check_model(model, r, NULL, err)))
+    if ((status = check_model(c.model, r, NULL, err)))
         ;
     else if (!h->residency)
         status = k3_fail(err, K3_EDATA, "%s: does not record what was resident", k3_trace_name(r));
-    else if (h->policy < 0 && (kind < 0 || slots == UINT64_MAX))
+    else if (h->policy < 0 && (c.policy < 0 || c.slots == UINT64_MAX))
         status = k3_fail(err, K3_EDATA,
                          "%s: does not say which cache ran (a cut or joined trace); give --policy and --slots",
                          k3_trace_name(r));
     else
-        status = run(&v, r, kind < 0 ? h->policy : kind, slots == UINT64_MAX ? h->slots : (uint32_t)slots, err);
+        status = run(&v, r, c.policy < 0 ? h->policy : c.policy, c.slots == UINT64_MAX ? h->slots : (uint32_t)c.slots, err);
     k3_policy_free(v.policy);
     free(v.distinct);
     free(v.slot_of);

@@ -104,6 +104,8 @@ int k3_num_double(const char *text, const char *what, double min, double max, do
 /* A size: digits with an optional fraction and K M G T (10^3n) or Ki Mi Gi Ti (2^10n),
  * optionally followed by B. A bare number counts `bare` bytes (1 for --memory, 10^9 for --trunk-gb). */
 int k3_num_size(const char *text, const char *what, uint64_t bare, uint64_t *out, k3_err *err);
+/* A size in bytes from min to max. */
+int k3_num_size_within(const char *text, const char *what, uint64_t min, uint64_t max, uint64_t *out, k3_err *err);
 
 /* "25.83 GB" in buf (at least 24 bytes), decimal units; returns buf. */
 char *k3_fmt_bytes(char *buf, uint64_t bytes);
@@ -130,59 +132,75 @@ bool k3_add_u64(uint64_t a, uint64_t b, uint64_t *out);
 
 /* ---- options ------------------------------------------------------------------- */
 
-/* One row of a program's option table; the table ends with a row whose name is NULL.
- * Help text and shell completion are printed from it. */
+/* What an option's value is and what its destination holds. */
+typedef enum k3_opt_type {
+    K3_OPT_FLAG,    /* takes no value; a bool becomes true */
+    K3_OPT_NO_FLAG, /* takes no value; a bool becomes false */
+    K3_OPT_ON_OFF,  /* "on" or "off"; a bool */
+    K3_OPT_TEXT,    /* anything; a const char *, into argv */
+    K3_OPT_WORD,    /* one of `words`; an int, its place among them from 0 */
+    K3_OPT_INT,     /* a whole number from min to max; an int */
+    K3_OPT_U64,     /* the same; a uint64_t */
+    K3_OPT_SIZE,    /* a size in bytes, such as 24G, from min to max; a uint64_t */
+    K3_OPT_DOUBLE,  /* a number from low to high; a double */
+    K3_OPT_CALL,    /* what `take` makes of it */
+    K3_OPT_HELP, K3_OPT_VERSION, K3_OPT_VERBOSE, K3_OPT_QUIET /* those of K3_COMMON_OPTS */
+} k3_opt_type;
+
+/* One row of a program's option table; the table ends with a row whose name is NULL, and has at most 128 rows.
+ * Parsing, help and shell completion follow from it. */
 typedef struct k3_opt {
-    const char *name;  /* long name without dashes */
-    int letter;        /* short form, or 0 */
-    const char *arg;   /* name of its value in the help, or NULL for a flag */
-    int id;            /* what k3_opt_next returns; > 0 */
-    const char *help;  /* one line; "\n" continues on an indented one */
+    const char *name;   /* long name without dashes */
+    int letter;         /* short form, or 0 */
+    const char *arg;    /* name of its value in the help, or NULL for a flag */
+    const char *help;   /* one line; "\n" continues on an indented one */
+    k3_opt_type type;
+    size_t at;          /* offsetof(its destination) in the program's options */
+    uint64_t min, max;  /* of INT, U64 and SIZE; max 0: the largest that the destination holds */
+    double low, high;   /* of DOUBLE */
+    const char *words;  /* of WORD, as "lru|layers|lfu"; for other types, what completion offers */
+    int (*take)(void *options, const char *value, k3_err *err); /* of CALL; value NULL for a flag */
+    uint32_t verbs;     /* bits of the verbs that it goes with, for k3_opt_only; 0: all */
 } k3_opt;
 
-enum { K3_OPT_DONE = 0, K3_OPT_HELP = 1001, K3_OPT_VERSION, K3_OPT_VERBOSE, K3_OPT_QUIET, K3_OPT_BAD };
-
 /* Rows that every program has. */
-#define K3_COMMON_OPTS                                                 \
-    {"help", 'h', NULL, K3_OPT_HELP, "print this help and exit"},      \
-    {"version", 'V', NULL, K3_OPT_VERSION, "print the version and exit"}, \
-    {"verbose", 'v', NULL, K3_OPT_VERBOSE, "say more on standard error"}, \
-    {"quiet", 'q', NULL, K3_OPT_QUIET, "say nothing but errors on standard error"}
+#define K3_COMMON_OPTS                                                        \
+    {"help", 'h', NULL, "print this help and exit", K3_OPT_HELP},             \
+    {"version", 'V', NULL, "print the version and exit", K3_OPT_VERSION},     \
+    {"verbose", 'v', NULL, "say more on standard error", K3_OPT_VERBOSE},     \
+    {"quiet", 'q', NULL, "say nothing but errors on standard error", K3_OPT_QUIET}
 
 typedef struct k3_args {
     int argc;
     char **argv;          /* argv[0] is skipped */
     const k3_opt *table;
-    int next, cluster;    /* position; both start at 0 */
-    const char *value;    /* value of the option just returned, or NULL */
+    const char *usage;    /* the lines of --help above the options */
+    /* filled by k3_opt_parse: */
+    bool given[128];      /* row i of the table was given */
     int noperands;
     char **operands;      /* points into argv, which is reordered */
 } k3_args;
 
-/* Returns the id of the next option with args->value set; K3_OPT_DONE at the
- * end, with the operands gathered; K3_OPT_BAD on misuse with *err filled.
- * -v and -q are counted into k3_verbosity here and not returned. Options and
- * operands may be mixed; "--" ends options; "-" is an operand. */
-int k3_opt_next(k3_args *args, k3_err *err);
+/* Reads a whole command line: options into the struct `options` as the table says, operands into args. Options and
+ * operands may be mixed; "--" ends options; "-" is an operand; no abbreviations. -v and -q set k3_verbosity.
+ * --help and --version are printed, and *done is then true: the program ends with 0. K3_EUSAGE for misuse. */
+int k3_opt_parse(k3_args *args, void *options, bool *done, k3_err *err);
 
-/* All options of a command line: take(arg, id, value, err) for each but the common ones, and bit `id` of *given
- * (which may be NULL; ids are below 64 then). --help and --version are printed, and *done is then true: the program
- * ends with 0. Returns what `take` or misuse returned. */
-int k3_opt_all(k3_args *args, const char *usage, int (*take)(void *arg, int id, const char *value, k3_err *err), void *arg,
-               uint64_t *given, bool *done, k3_err *err);
+/* Whether the option of that long name, which must be in the table, was given. */
+bool k3_opt_given(const k3_args *args, const char *name);
 
-/* Bit of an option, for k3_opt_all and k3_opt_only. */
-#define K3_OPT_BIT(id) (UINT64_C(1) << (id))
+/* K3_EUSAGE for an option that was given and does not go with the verb of that bit: "--json does not go with VERB". */
+int k3_opt_only(const k3_args *args, uint32_t bit, const char *verb, k3_err *err);
 
-/* The long name of the option with that id, which must be in the table. */
-const char *k3_opt_name(const k3_opt *table, int id);
+/* K3_EUSAGE if more than one of `names`, such as "tsv|json", was given: "--tsv and --json exclude each other". */
+int k3_opt_one_of(const k3_args *args, const char *names, k3_err *err);
 
-/* K3_EUSAGE for the first option in `given` that is not in `allowed`: "--json does not go with VERB". */
-int k3_opt_only(const k3_opt *table, uint64_t given, uint64_t allowed, const char *verb, k3_err *err);
+/* The next word of a list in buf (of at least 4 bytes), one that is longer cut and ended with "..."; false at the end.
+ * Empty words are words. */
+bool k3_opt_word(const char **list, char separator, char *buf, size_t size);
 
-/* Values that several programs take: "on" or "off"; --threads, 1 to 1024. */
-int k3_opt_on_off(const char *value, const char *what, bool *on, k3_err *err);
-int k3_opt_threads(const char *value, int *threads, k3_err *err);
+/* The place of a word in "lru|layers|lfu", from 0, or -1. */
+int k3_opt_find(const char *words, const char *word);
 
 /* Leaves *model if it is given, else $K3_MODEL; K3_EUSAGE if that is not set either. */
 int k3_opt_model(const char **model, k3_err *err);

@@ -86,6 +86,38 @@ int k3_num_size(const char *text, const char *what, uint64_t bare, uint64_t *out
     return 0;
 }
 
+/* "4Ki" for 4096, "800M" for 800,000,000: as it could be typed. */
+static const char *typed(char buf[32], uint64_t bytes)
+{
+    static const struct {
+        uint64_t unit;
+        const char *suffix;
+    } units[] = {{1 << 30, "Gi"}, {1 << 20, "Mi"}, {1 << 10, "Ki"}, {1000000000, "G"}, {1000000, "M"}, {1000, "K"}, {1, ""}};
+    size_t i = 0;
+    while (!bytes || bytes % units[i].unit)
+        if (units[i].unit == 1)
+            break;
+        else
+            i++;
+    snprintf(buf, 32, "%" PRIu64 "%s", bytes / units[i].unit, units[i].suffix);
+    return buf;
+}
+
+int k3_num_size_within(const char *text, const char *what, uint64_t min, uint64_t max, uint64_t *out, k3_err *err)
+{
+    char low[32], high[32];
+    uint64_t bytes = 0;
+    int status = k3_num_size(text, what, 1, &bytes, err);
+    if (status)
+        return status;
+    if (max == UINT64_MAX && bytes < min)
+        return k3_fail(err, K3_EUSAGE, "%s: \"%s\" is too small: at least %s byte%s", what, text, typed(low, min), min == 1 ? "" : "s");
+    if (bytes < min || bytes > max)
+        return k3_fail(err, K3_EUSAGE, "%s: \"%s\" is outside %s..%s", what, text, typed(low, min), typed(high, max));
+    *out = bytes;
+    return 0;
+}
+
 char *k3_fmt_bytes(char *buf, uint64_t bytes)
 {
     static const char *const unit[] = {"kB", "MB", "GB", "TB", "PB", "EB"};

@@ -55,6 +55,7 @@ enum {
 typedef struct k3_policy k3_policy;
 
 /* "lru", "layers" or "lfu" for a kind, and back (-1 if unknown). */
+#define K3_POLICY_WORDS "lru|layers|lfu" /* the names, in the order of the numbers */
 const char *k3_policy_name(int kind);
 int k3_policy_kind(const char *name);
 

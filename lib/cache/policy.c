@@ -19,10 +19,7 @@ const char *k3_policy_name(int kind)
 
 int k3_policy_kind(const char *name)
 {
-    for (int i = 0; i < K3_POLICY_COUNT; i++)
-        if (!strcmp(name, names[i]))
-            return i;
-    return -1;
+    return k3_opt_find(K3_POLICY_WORDS, name);
 }
 
 /* Deals the slots: topk each to as many evenly spaced layers as that serves, or

@@ -121,19 +121,6 @@ static int set_scene(scene *s, k3_err *err)
     return 0;
 }
 
-enum { OPT_ISA = 1, OPT_THREADS, OPT_KERNEL, OPT_SECONDS, OPT_CPU, OPT_JSON };
-static const k3_opt options[] = {
-    {"isa", 'i', "NAME", OPT_ISA, "instruction set (the best this machine has)"},
-    {"threads", 't', "N", OPT_THREADS, "threads (1, then one for each core)"},
-    {"kernel", 'k', "NAME", OPT_KERNEL, "only kernels whose name starts with NAME"},
-    {"seconds", 's', "X", OPT_SECONDS, "time for each measurement (0.5)"},
-    {"cpu-time", 0, NULL, OPT_CPU,
-     "time that the slowest worker was running, not time that passed:\nfor a machine that is doing other work"},
-    {"json", 0, NULL, OPT_JSON, "results as JSON"},
-    K3_COMMON_OPTS,
-    {NULL, 0, NULL, 0, NULL},
-};
-
 typedef struct {
     const char *isa, *kernel;
     uint64_t threads;
@@ -141,31 +128,19 @@ typedef struct {
     bool cpu_time, json;
 } settings;
 
-/* 0 to go on, else the exit status + 1. */
-static int read_options(int argc, char **argv, settings *s, k3_err *err)
-{
-    k3_args args = {.argc = argc, .argv = argv, .table = options};
-    for (int id; (id = k3_opt_next(&args, err)) != K3_OPT_DONE;) {
-        if (id == K3_OPT_BAD ||
-            (id == OPT_THREADS && k3_num_u64(args.value, "--threads", 1, MAX_WORKERS, &s->threads, err)) ||
-            (id == OPT_SECONDS && k3_num_double(args.value, "--seconds", 0, 3600, &s->seconds, err)))
-            return 1 + k3_report_error(err);
-        if (id == K3_OPT_HELP) {
-            k3_opt_help(stdout, "usage: kernels [options]\nTimes the kernels against the limits of this machine.\n",
-                        options);
-            return 1;
-        }
-        if (id == K3_OPT_VERSION) {
-            k3_print_version();
-            return 1;
-        }
-        s->isa = id == OPT_ISA ? args.value : s->isa;
-        s->kernel = id == OPT_KERNEL ? args.value : s->kernel;
-        s->cpu_time |= id == OPT_CPU;
-        s->json |= id == OPT_JSON;
-    }
-    return 0;
-}
+#define AT(field) offsetof(settings, field)
+static const k3_opt options[] = {
+    {"isa", 'i', "NAME", "instruction set (the best this machine has)", K3_OPT_TEXT, AT(isa)},
+    {"threads", 't', "N", "threads (1, then one for each core)", K3_OPT_U64, AT(threads), 1, MAX_WORKERS},
+    {"kernel", 'k', "NAME", "only kernels whose name starts with NAME", K3_OPT_TEXT, AT(kernel)},
+    {"seconds", 's', "X", "time for each measurement (0.5)", K3_OPT_DOUBLE, AT(seconds), .high = 3600},
+    {"cpu-time", 0, NULL,
+     "time that the slowest worker was running, not time that passed:\nfor a machine that is doing other work", K3_OPT_FLAG,
+     AT(cpu_time)},
+    {"json", 0, NULL, "results as JSON", K3_OPT_FLAG, AT(json)},
+    K3_COMMON_OPTS,
+    {0},
+};
 
 static int run_all(scene *s, const settings *set, int threads, json_t *list, k3_err *err)
 {
@@ -188,9 +163,13 @@ int main(int argc, char **argv)
     k3_prog_start("kernels");
     settings set = {.seconds = 0.5};
     k3_err err = {0};
-    int stop = read_options(argc, argv, &set, &err);
-    if (stop)
-        return k3_prog_end(stop - 1);
+    k3_args args = {.argc = argc, .argv = argv, .table = options,
+                    .usage = "usage: kernels [options]\nTimes the kernels against the limits of this machine.\n"};
+    bool done;
+    if (k3_opt_parse(&args, &set, &done, &err))
+        return k3_prog_end(k3_report_error(&err));
+    if (done)
+        return k3_prog_end(0);
     scene s = {.K = k3_kernels_select(set.isa, &err)};
     if (!s.K || set_scene(&s, &err))
         return k3_report_error(&err);

@@ -6,45 +6,21 @@
  */
 #include "cases.h"
 
-enum { OPT_ISA = 1, OPT_KERNEL, OPT_SEED, OPT_BENCH };
-static const k3_opt options[] = {
-    {"isa", 'i', "NAME", OPT_ISA, "only this instruction set"},
-    {"kernel", 'k', "NAME", OPT_KERNEL, "only this kernel"},
-    {"seed", 's', "N", OPT_SEED, "seed of the random values and sizes (1)"},
-    {"bench", 'b', NULL, OPT_BENCH, "time each kernel at one of the model's shapes instead of checking"},
-    K3_COMMON_OPTS,
-    {NULL, 0, NULL, 0, NULL},
-};
-
 typedef struct {
     const char *isa, *kernel;
     uint64_t seed;
     bool bench;
 } settings;
 
-/* 0 to go on, else the exit status + 1. */
-static int read_options(int argc, char **argv, settings *s, k3_err *err)
-{
-    k3_args args = {.argc = argc, .argv = argv, .table = options};
-    for (int id; (id = k3_opt_next(&args, err)) != K3_OPT_DONE;) {
-        if (id == K3_OPT_BAD || (id == OPT_SEED && k3_num_u64(args.value, "--seed", 0, UINT64_MAX, &s->seed, err)))
-            return 1 + k3_report_error(err);
-        if (id == K3_OPT_HELP) {
-            k3_opt_help(stdout,
-                        "usage: checkkern [options]\nChecks every kernel against the contract, bit for bit.\n",
-                        options);
-            return 1;
-        }
-        if (id == K3_OPT_VERSION) {
-            k3_print_version();
-            return 1;
-        }
-        s->isa = id == OPT_ISA ? args.value : s->isa;
-        s->kernel = id == OPT_KERNEL ? args.value : s->kernel;
-        s->bench |= id == OPT_BENCH;
-    }
-    return 0;
-}
+#define AT(field) offsetof(settings, field)
+static const k3_opt options[] = {
+    {"isa", 'i', "NAME", "only this instruction set", K3_OPT_TEXT, AT(isa)},
+    {"kernel", 'k', "NAME", "only this kernel", K3_OPT_TEXT, AT(kernel)},
+    {"seed", 's', "N", "seed of the random values and sizes (1)", K3_OPT_U64, AT(seed)},
+    {"bench", 'b', NULL, "time each kernel at one of the model's shapes instead of checking", K3_OPT_FLAG, AT(bench)},
+    K3_COMMON_OPTS,
+    {0},
+};
 
 static void run_table(test *t, const settings *s, const k3_kernels *K, int *passed, int *failed)
 {
@@ -69,9 +45,14 @@ int main(int argc, char **argv)
     k3_prog_start("checkkern");
     settings s = {.seed = 1};
     k3_err err = {0};
-    int stop = read_options(argc, argv, &s, &err), passed = 0, failed = 0;
-    if (stop)
-        return k3_prog_end(stop - 1);
+    k3_args args = {.argc = argc, .argv = argv, .table = options,
+                    .usage = "usage: checkkern [options]\nChecks every kernel against the contract, bit for bit.\n"};
+    int passed = 0, failed = 0;
+    bool done;
+    if (k3_opt_parse(&args, &s, &done, &err))
+        return k3_prog_end(k3_report_error(&err));
+    if (done)
+        return k3_prog_end(0);
     if (s.isa && !k3_kernels_select(s.isa, &err))
         return k3_report_error(&err);
     signal(SIGSEGV, on_fault);

@@ -130,11 +130,10 @@ static void report(job *j, int workers, int *passed, int *failed)
         }
 }
 
-enum { OPT_ALL = 1 };
 static const k3_opt options[] = {
-    {"all", 'a', NULL, OPT_ALL, "every float instead of one in 4099; minutes"},
+    {"all", 'a', NULL, "every float instead of one in 4099; minutes", K3_OPT_FLAG},
     K3_COMMON_OPTS,
-    {NULL, 0, NULL, 0, NULL},
+    {0},
 };
 
 int main(int argc, char **argv)
@@ -142,19 +141,15 @@ int main(int argc, char **argv)
     k3_prog_start("checkulp");
     static job j = {.stride = 4099};
     k3_err err = {0};
-    k3_args args = {.argc = argc, .argv = argv, .table = options};
-    for (int id; (id = k3_opt_next(&args, &err)) != K3_OPT_DONE;) {
-        if (id == OPT_ALL)
-            j.stride = 1;
-        else if (id == K3_OPT_HELP)
-            return k3_opt_help(stdout, "usage: checkulp [--all]\nChecks the accuracy of exp, tanh and sigmoid.\n",
-                               options),
-                   k3_prog_end(0);
-        else if (id == K3_OPT_VERSION)
-            return k3_print_version(), k3_prog_end(0);
-        else
-            return k3_report_error(&err);
-    }
+    k3_args args = {.argc = argc, .argv = argv, .table = options,
+                    .usage = "usage: checkulp [--all]\nChecks the accuracy of exp, tanh and sigmoid.\n"};
+    bool all = false, done;
+    if (k3_opt_parse(&args, &all, &done, &err))
+        return k3_prog_end(k3_report_error(&err));
+    if (done)
+        return k3_prog_end(0);
+    if (all)
+        j.stride = 1;
     while ((j.K[j.isas] = k3_kernels_available(j.isas)))
         j.isas++;
     k3_pool *pool = NULL;

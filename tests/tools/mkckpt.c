@@ -18,57 +18,36 @@
 static const char usage[] = "usage: mkckpt --config CONFIG.json [options] OUTDIR\n"
                             "Writes a synthetic checkpoint into the new or empty folder OUTDIR.\n";
 
-enum { OPT_CONFIG = 1, OPT_LAYERS, OPT_EXPERTS, OPT_SEED, OPT_SPARSE, OPT_HOLES, OPT_ORDER, OPT_THREADS };
+typedef struct settings {
+    const char *config, *out;
+    uint64_t layers, experts; /* 0: the config's */
+    uint64_t seed;
+    int threads;
+    bool sparse, holes;
+    int shuffled;
+} settings;
 
+#define AT(field) offsetof(settings, field)
 static const k3_opt options[] = {
-    {"config", 'c', "FILE", OPT_CONFIG, "the config.json to follow"},
-    {"layers", 0, "N", OPT_LAYERS, "keep the first N layers"},
-    {"experts", 0, "N", OPT_EXPERTS, "N routed experts instead of the config's"},
-    {"seed", 0, "N", OPT_SEED, "the data depends on it (default 1)"},
-    {"sparse", 0, NULL, OPT_SPARSE, "holes for experts and big matrices; vectors, routers and\nsome rows of embedding and head are real"},
-    {"holes", 0, NULL, OPT_HOLES, "headers only, all data holes"},
-    {"order", 0, "ORDER", OPT_ORDER, "released, or shuffled: tensors in an odd order, layers over two shards"},
-    {"threads", 0, "N", OPT_THREADS, "threads that generate and write"},
+    {"config", 'c', "FILE", "the config.json to follow", K3_OPT_TEXT, AT(config)},
+    {"layers", 0, "N", "keep the first N layers", K3_OPT_U64, AT(layers), 1, K3_MAX_LAYERS},
+    {"experts", 0, "N", "N routed experts instead of the config's", K3_OPT_U64, AT(experts), 1, INT32_MAX},
+    {"seed", 0, "N", "the data depends on it (default 1)", K3_OPT_U64, AT(seed)},
+    {"sparse", 0, NULL, "holes for experts and big matrices; vectors, routers and\nsome rows of embedding and head are real",
+     K3_OPT_FLAG, AT(sparse)},
+    {"holes", 0, NULL, "headers only, all data holes", K3_OPT_FLAG, AT(holes)},
+    {"order", 0, "ORDER", "released, or shuffled: tensors in an odd order, layers over two shards", K3_OPT_WORD, AT(shuffled),
+     .words = "released|shuffled"},
+    {"threads", 0, "N", "threads that generate and write", K3_OPT_INT, AT(threads), 1, 1024},
     K3_COMMON_OPTS,
     {0},
 };
 
-typedef struct settings {
-    const char *config, *out;
-    uint64_t layers, experts; /* 0: the config's */
-    uint64_t seed, threads;
-    data_mode mode;
-    bool shuffled;
-} settings;
-
-static int read_order(const char *value, bool *shuffled, k3_err *err)
+static int read_options(int argc, char **argv, settings *s, bool *done, k3_err *err)
 {
-    *shuffled = !strcmp(value, "shuffled");
-    if (!*shuffled && strcmp(value, "released"))
-        return k3_fail(err, K3_EUSAGE, "--order: \"%s\" is neither released nor shuffled", value);
-    return 0;
-}
-
-/* 0, an error, or -1 when help or version was printed. */
-static int read_options(int argc, char **argv, settings *s, k3_err *err)
-{
-    k3_args a = {.argc = argc, .argv = argv, .table = options};
-    int id, status = 0;
-    while (!status && (id = k3_opt_next(&a, err)) != K3_OPT_DONE)
-        switch (id) {
-        case OPT_CONFIG: s->config = a.value; break;
-        case OPT_LAYERS: status = k3_num_u64(a.value, "--layers", 1, K3_MAX_LAYERS, &s->layers, err); break;
-        case OPT_EXPERTS: status = k3_num_u64(a.value, "--experts", 1, INT32_MAX, &s->experts, err); break;
-        case OPT_SEED: status = k3_num_u64(a.value, "--seed", 0, UINT64_MAX, &s->seed, err); break;
-        case OPT_SPARSE: s->mode = DATA_SPARSE; break;
-        case OPT_HOLES: s->mode = DATA_NONE; break;
-        case OPT_ORDER: status = read_order(a.value, &s->shuffled, err); break;
-        case OPT_THREADS: status = k3_num_u64(a.value, "--threads", 1, 1024, &s->threads, err); break;
-        case K3_OPT_HELP: k3_opt_help(stdout, usage, options); return -1;
-        case K3_OPT_VERSION: k3_print_version(); return -1;
-        default: return K3_EUSAGE;
-        }
-    if (status)
+    k3_args a = {.argc = argc, .argv = argv, .table = options, .usage = usage};
+    int status = k3_opt_parse(&a, s, done, err);
+    if (status || *done)
         return status;
     if (!s->config || a.noperands != 1)
         return k3_fail(err, K3_EUSAGE, "needs --config FILE and one OUTDIR; try --help");
@@ -260,10 +239,10 @@ static int run(const settings *s, k3_err *err)
     if (status)
         goto done;
     m->vision = json_object_get(root, "vision_config");
-    m->mode = s->mode;
+    m->mode = s->holes ? DATA_NONE : s->sparse ? DATA_SPARSE : DATA_FULL;
     m->shuffled = s->shuffled;
     m->seed = s->seed;
-    if ((status = make_shards(m, s->out, err)) || (status = k3_pool_new(&pool, (int)s->threads, err)) ||
+    if ((status = make_shards(m, s->out, err)) || (status = k3_pool_new(&pool, s->threads, err)) ||
         (status = make_folder(s->out, &made, err)))
         goto done;
     status = write_checkpoint(m, s, config, pool, err);
@@ -284,12 +263,11 @@ done:
 int main(int argc, char **argv)
 {
     k3_prog_start("mkckpt");
-    settings s = {.seed = 1, .threads = (uint64_t)k3_threads_default()};
+    settings s = {.seed = 1, .threads = k3_threads_default()};
+    bool done;
     k3_err err = {0};
-    int status = read_options(argc, argv, &s, &err);
-    if (status < 0)
-        return k3_prog_end(0);
-    if (!status)
+    int status = read_options(argc, argv, &s, &done, &err);
+    if (!status && !done)
         status = run(&s, &err);
     if (status)
         status = k3_report_error(&err);

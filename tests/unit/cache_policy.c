@@ -315,6 +315,8 @@ Test(cache_policy, refuses_nonsense)
         cr_assert_eq(k3_policy_new(&p, K3_POLICY_LRU, &bad[i], 4, NULL), K3_EUSAGE);
     cr_assert_eq(k3_policy_new(&p, K3_POLICY_COUNT, &shape, 4, NULL), K3_EUSAGE);
     cr_assert_null(p);
+    for (int kind = 0; kind < K3_POLICY_COUNT; kind++)
+        cr_assert_eq(k3_policy_kind(k3_policy_name(kind)), kind);
     cr_assert_eq(k3_policy_kind("lfu"), K3_POLICY_LFU);
     cr_assert_eq(k3_policy_kind("LRU"), -1);
 }

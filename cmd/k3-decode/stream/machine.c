@@ -1,6 +1,7 @@
 /* The machine and the model, as the plan sees them. */
 #include "plan.h"
-#include "streamer.h"
+#include "storage.h"
+#include "thresholds.h"
 #include "k3_direct.h"
 #include "k3_probe.h"
 
@@ -9,8 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static const double assumed_rate = 3e9; /* bytes/s of a device that nothing is known of */
 
 const char *stream_trunk_path(const struct stream_place *at, char buf[4096])
 {
@@ -81,7 +80,7 @@ static uint64_t index_bytes(const struct stream_place *at, const k3_config *c)
     snprintf(path, sizeof path, "%s/k3.index", at->model);
     if (!stat(at->index_path ? at->index_path : path, &st))
         return (uint64_t)st.st_size;
-    return c->moe_layers * c->experts * 24 + (2 << 20);
+    return c->moe_layers * c->experts * 24 + without_index_bytes;
 }
 
 static uint64_t bounce_bytes(const k3_config *c)
@@ -114,7 +113,7 @@ int stream_plan(struct plan *p, const struct stream_place *at, const k3_config *
     char buf[4096];
     const char *trunk = ix ? stream_trunk_path(at, buf) : NULL;
     struct plan_input in = {.limits = l, .c = c, .demand = *d,
-                            .expert_room = ix ? streamer_expert_room(ix) : k3_direct_room(k3_expert_bytes(c)),
+                            .expert_room = ix ? storage_expert_room(ix) : k3_direct_room(k3_expert_bytes(c)),
                             .bounce = bounce_bytes(c), .index_bytes = index_bytes(at, c)};
     struct machine m;
     *p = (struct plan){0};

@@ -1,6 +1,9 @@
 /* The planner. */
 #include "plan.h"
-#include "streamer.h"
+#include "k3_cache.h"
+#include "k3_direct.h"
+#include "ring.h"
+#include "thresholds.h"
 #include "k3_model.h"
 
 #include <inttypes.h>
@@ -10,11 +13,6 @@
 #include <string.h>
 
 enum { KIB = 1024, MIB = 1024 * 1024 };
-
-static const uint64_t program_bytes = 10 * MIB;  /* code, libraries, stdio, JSON: measured 4 to 7 MB */
-static const uint64_t stack_bytes = 160 * KIB;   /* touched by one thread, arena included */
-static const uint64_t default_bytes = 8000000000;
-static const double compute_rate = 20e9;         /* weight bytes/s that one thread multiplies, for predictions: 23 of two threads measured */
 
 const struct preset plan_presets[] = {
     {"ultra", 0, 0, "the floor: state in a scratch file, nothing kept"},
@@ -97,8 +95,8 @@ static void itemise(struct plan *p, const struct plan_input *in, const struct or
     p->total = 0;
     item(p, "program and libraries", program_bytes);
     item(p, "index", in->index_bytes);
-    item(p, "reading order", s->tiles * (sizeof(k3_tile) + sizeof(struct pinned)) + s->pieces * sizeof(k3_piece));
-    item(p, "threads", (uint64_t)(in->limits->threads + (int)streamer_threads(st) + 1) * stack_bytes + streamer_threads(st) * in->bounce);
+    item(p, "reading order", s->tiles * (sizeof(k3_tile) + sizeof(struct pinned_tile)) + s->pieces * sizeof(k3_piece));
+    item(p, "threads", (uint64_t)(in->limits->threads + (int)stream_threads(st) + 1) * stack_bytes + stream_threads(st) * in->bounce);
     item(p, p->spill ? "state (KDA layers in scratch)" : "state",
          p->sequences * k3_state_bytes(c, st->layers, p->positions, p->spill));
     item(p, "drafts", p->draft ? p->sequences * k3_state_draft_bytes(c, st->layers, 1 + p->draft) : 0);
@@ -315,8 +313,6 @@ static void given_sizes(struct plan *p, const struct plan_input *in, const struc
         p->stream.expert_slots = (uint32_t)min64((uint64_t)o->cache_bytes / in->expert_room, pool_of(in, p));
 }
 
-static const uint64_t tiles[] = {DEFAULT_TILE, 2 * MIB, 1 * MIB, 256 * KIB, 64 * KIB};
-
 /* The least plan with that tile size and the sizes that were given; returns its total. */
 static uint64_t start(struct plan *p, const struct plan_input *in, struct order_size *s, uint64_t tile, bool spill)
 {
@@ -332,11 +328,11 @@ static bool find_start(struct plan *p, const struct plan_input *in, struct order
 {
     const struct limits *o = in->limits;
     uint64_t only = in->trunk_tile ? in->trunk_tile : o->tile, best = UINT64_MAX, best_tile = 0;
-    size_t n = only ? 1 : sizeof tiles / sizeof *tiles;
+    size_t n = only ? 1 : sizeof tile_sizes / sizeof *tile_sizes;
     bool best_spill = false;
     for (size_t i = 0; i < n; i++)
         for (int spill = o->spill == 1; spill <= (o->spill != 0); spill++) {
-            uint64_t tile = only ? only : tiles[i], total = start(p, in, s, tile, spill);
+            uint64_t tile = only ? only : tile_sizes[i], total = start(p, in, s, tile, spill);
             /* State goes to scratch rather than leave no room for reads in flight. */
             uint64_t margin = spill || o->spill == 0 ? 0 : 4 * (s->largest + in->expert_room);
             if (total + margin <= p->budget)
@@ -434,9 +430,9 @@ static void find_advice(const struct plan *p, const struct plan_input *in, const
     if (given->ring > 2 && fits(in, &o, p->budget))
         advise(a, "--ring 2");
     o = *given;
-    for (size_t i = 0; given->tile && i < sizeof tiles / sizeof *tiles; i++)
-        if ((o.tile = tiles[i]) < given->tile && fits(in, &o, p->budget)) {
-            advise(a, "--tile %" PRIu64 "Ki", tiles[i] / KIB);
+    for (size_t i = 0; given->tile && i < sizeof tile_sizes / sizeof *tile_sizes; i++)
+        if ((o.tile = tile_sizes[i]) < given->tile && fits(in, &o, p->budget)) {
+            advise(a, "--tile %" PRIu64 "Ki", tile_sizes[i] / KIB);
             break;
         }
     o = *given;

@@ -4,10 +4,6 @@
 
 #include "stream.h"
 
-/* Reads that any device serves at its full rate, and so many that one that reports them
- * together (as virtual disks do) is seldom without the next. */
-enum { DEFAULT_TILE = 4 << 20, DEFAULT_IO_DEPTH = 8, LEAST_IO_DEPTH = 2 };
-
 /* What is fixed before the plan is made. */
 struct plan_input {
     const struct limits *limits;
@@ -19,6 +15,8 @@ struct plan_input {
     uint64_t index_bytes;    /* of the mapped index */
 };
 
+/* machine.c: the trunk file to use, or NULL for the shards. */
+const char *stream_trunk_path(const struct stream_place *at, char buf[4096]);
 /* See stream_plan(). */
 int plan_make(struct plan *p, const struct plan_input *in, const struct machine *m, k3_err *err);
 

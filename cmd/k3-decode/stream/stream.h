@@ -87,6 +87,12 @@ struct stream_sizes {
     uint32_t slow_us;        /* every read waits this long first: for tests */
 };
 
+/* Readers and checkers. */
+static inline uint32_t stream_threads(const struct stream_sizes *s)
+{
+    return s->depth + s->checkers;
+}
+
 struct plan {
     struct stream_sizes stream;
     struct machine machine;  /* that it was made for */

@@ -1,119 +1,116 @@
-/* How much is in flight, measured while the model runs.
- *
- * A device wants many reads queued. Where a read is a copy by a processor, many in flight only take turns on the cores,
- * and their buffers fall out of the caches between one use and the next: a few are faster, down to one tile being read
- * while another is multiplied. The copy may be made here (page cache, holes), which the readers' own processor time
- * shows at once, or by a host that serves a virtual disk from its memory, which only the pace of whole layers shows.
- * So from time to time some layers are read in each way, and the way that took least is kept. */
-#include "streamer.h"
+/* The choice of a way to read. */
+#include "tune.h"
 
 #include <string.h>
 
-enum {
-    TRIAL_EVERY = 16, /* passes */
-    KINDS = 4,        /* layers of a large model repeat after so many: three KDA and one MLA */
-    LARGE = 6 * KINDS /* layers */
-};
-
-static void add_way(struct tuner *t, uint32_t reads)
+static void add_config(struct tune *t, uint32_t reads)
 {
-    struct way w = {reads, reads + 1, true};
-    const struct way *last = &t->way[t->ways - 1];
-    if (w.reads < last->reads && w.tiles < last->tiles)
-        t->way[t->ways++] = w;
+    const struct read_config c = {reads, reads + 1, true}, *last = &t->config[t->configs - 1];
+    if (c.reads < last->reads && c.tiles < last->tiles)
+        t->config[t->configs++] = c;
 }
 
-void tune_init(struct streamer *s)
+/* In a large model every configuration has each kind of layer once, in the layers after the first ones of one pass. In a
+ * small one, where all layers count as different, every configuration has each layer once, in as many passes; which one
+ * starts moves on with the pass. */
+static void list_trials(struct tune *t)
 {
-    struct tuner *t = &s->tuner;
-    bool streams = false;
-    for (uint32_t i = 0; i < s->order->ntiles; i++)
-        streams = streams || !s->pin[i].buf;
-    uint32_t copies = s->plan.copies < s->plan.depth ? s->plan.copies : s->plan.depth;
-    t->way[0] = (struct way){s->plan.depth, s->capacity, false};
-    t->copying = (struct way){copies, copies + 1, true};
-    t->ways = 1;
-    if (!copies || !streams)
+    const bool large = t->p.layers >= LARGE_MODEL;
+    const int kinds = large ? LAYER_KINDS : t->p.layers + 1, first = large ? LAYER_KINDS : 0, configs = (int)t->configs;
+    for (int round = 0; round < configs; round++)
+        for (int kind = 0; kind < kinds; kind++) {
+            struct trial *e = &t->trial[t->trials++];
+            e->pass = large ? 0 : round;
+            e->layer = large ? first + round * kinds + kind : kind;
+            e->config = (uint32_t)((kind + round) % configs);
+        }
+}
+
+void tune_init(struct tune *t, const struct tune_params *p)
+{
+    uint32_t copies = p->copies < p->depth ? p->copies : p->depth;
+    *t = (struct tune){.p = *p, .configs = 1};
+    t->config[0] = (struct read_config){p->depth, p->tiles, false};
+    t->for_copies = (struct read_config){copies, copies + 1, true};
+    if (!copies || !p->streams)
         return;
-    add_way(t, copies);
-    add_way(t, 1);
+    add_config(t, copies);
+    add_config(t, 1);
+    if (t->configs > 1)
+        list_trials(t);
 }
 
-/* On trial, every way has each kind of layer once: in a large model that takes a few layers after the first ones, in a
- * small one, where all count as different, as many passes as there are ways. Not the first pass, which loads what stays.
- * The way to try for a tile, or -1. */
-static int trial_way(const struct streamer *s, uint64_t pass, uint32_t tile)
+static const struct trial *find_trial(const struct tune *t, uint64_t pass, int layer)
 {
-    uint64_t layers = s->plan.layers, kinds = layers < LARGE ? layers + 1 : KINDS, start = layers < LARGE ? 0 : KINDS;
-    if (s->tuner.ways == 1 || s->tuner.copied || pass < 2 || tile == s->order->ntiles)
-        return -1;
-    int layer = s->order->tiles[tile].layer;
-    uint64_t n = (pass - 2) % TRIAL_EVERY * (layers + 1) + (layer < 0 ? layers : (uint64_t)layer) - start; /* or huge */
-    return n < s->tuner.ways * kinds ? (int)((n % kinds + n / kinds) % s->tuner.ways) : -1;
+    if (t->copies || layer < 0 || pass <= WARM_UP_PASSES)
+        return NULL;
+    const int of_cycle = (int)((pass - WARM_UP_PASSES - 1) % TRIAL_EVERY);
+    for (int i = 0; i < t->trials; i++)
+        if (t->trial[i].pass == of_cycle && t->trial[i].layer == layer)
+            return &t->trial[i];
+    return NULL;
 }
 
-const struct way *tune_way(const struct streamer *s, uint64_t pass, uint32_t tile)
+const struct read_config *tune_config(const struct tune *t, uint64_t pass, int layer)
 {
-    const struct tuner *t = &s->tuner;
-    int trial = trial_way(s, pass, tile);
-    return t->copied ? &t->copying : &t->way[trial >= 0 ? (uint32_t)trial : t->best];
+    const struct trial *e = find_trial(t, pass, layer);
+    return e ? &t->config[e->config] : tune_best(t);
 }
 
-/* How the products of the layer at hand should read their weights. Called by the thread that calls the products. */
-static void tell_reading(struct streamer *s)
+const struct read_config *tune_best(const struct tune *t)
 {
-    s->base.reading = k3_reading_usual();
-    if (tune_way(s, s->pass, s->tile)->keep)
-        s->base.reading = k3_reading_kept(s->base.reading);
+    return t->copies ? &t->for_copies : &t->config[t->best];
 }
 
-/* The layer of the tile at hand begins. */
-static void enter(struct streamer *s)
+bool tune_as_planned(const struct tune *t, const struct read_config *c)
 {
-    struct tuner *t = &s->tuner;
-    bool trial = trial_way(s, s->pass, s->tile) >= 0;
-    if (t->trying && !trial) {
-        t->best = 0;
-        for (uint32_t i = 1; i < t->ways; i++)
-            if (t->layers[i] && t->seconds[i] / t->layers[i] < t->seconds[t->best] / t->layers[t->best])
-                t->best = i;
-        memset(t->seconds, 0, sizeof t->seconds);
-        memset(t->layers, 0, sizeof t->layers);
-    }
+    return c == &t->config[0];
+}
+
+/* After the last trial of a cycle: seconds a layer decide. A configuration that was not measured is not chosen. */
+static void conclude(struct tune *t)
+{
+    t->best = 0;
+    for (uint32_t i = 1; i < t->configs; i++)
+        if (t->layers[i] && t->layers[t->best] && t->seconds[i] / t->layers[i] < t->seconds[t->best] / t->layers[t->best])
+            t->best = i;
+    memset(t->seconds, 0, sizeof t->seconds);
+    memset(t->layers, 0, sizeof t->layers);
+}
+
+static void layer_begins(struct tune *t, uint64_t pass, int layer)
+{
+    const bool trial = find_trial(t, pass, layer) != NULL;
+    if (t->trying && !trial)
+        conclude(t);
     t->trying = trial;
-    tell_reading(s);
 }
 
-void tune_pass(struct streamer *s)
+void tune_pass_begins(struct tune *t, uint64_t pass, int layer, double now)
 {
-    s->tuner.since = k3_now();
-    enter(s);
+    t->since = now;
+    layer_begins(t, pass, layer);
 }
 
-void tune_layer(struct streamer *s, uint32_t tile)
+void tune_layer_ends(struct tune *t, uint64_t pass, int layer, int next, double now)
 {
-    struct tuner *t = &s->tuner;
-    double now = k3_now();
-    int trial = trial_way(s, s->pass, tile);
-    if (trial >= 0) {
-        t->seconds[trial] += now - t->since;
-        t->layers[trial]++;
+    const struct trial *e = find_trial(t, pass, layer);
+    if (e) {
+        t->seconds[e->config] += now - t->since;
+        t->layers[e->config]++;
     }
     t->since = now;
-    if (s->tile < s->order->ntiles)
-        enter(s);
+    if (next >= 0)
+        layer_begins(t, pass, next);
 }
 
-void tune_read(struct streamer *s, double wall, double cpu)
+void tune_read_ends(struct tune *t, double wall, double cpu)
 {
-    enum { WINDOW = 32 };
-    struct tuner *t = &s->tuner;
-    t->timed_wall += wall;
-    t->timed_cpu += cpu;
-    if (!s->plan.copies || ++t->timed < WINDOW)
+    t->wall += wall;
+    t->cpu += cpu;
+    if (!t->p.copies || ++t->reads < READS_IN_WINDOW)
         return;
-    /* A device of 4 GB/s takes a fiftieth of the time; a copy all that it does not wait for a core. */
-    t->copied = t->timed_cpu > t->timed_wall / (t->copied ? 8 : 4);
-    t->timed_wall = t->timed_cpu = 0;
-    t->timed = 0;
+    t->copies = t->cpu > t->wall * (t->copies ? copy_ends : copy_begins);
+    t->wall = t->cpu = 0;
+    t->reads = 0;
 }

@@ -30,9 +30,10 @@ SAY = @:
 endif
 
 # One source per instruction set carries its name; everything else runs on any x86-64.
-ISA_avx2   := -mavx2 -mfma -mf16c
-ISA_avx512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c
-isa_flags   = $(if $(findstring avx512,$(1)),$(ISA_avx512),$(if $(findstring avx2,$(1)),$(ISA_avx2)))
+ISA_kernels_avx2        := -mavx2 -mfma -mf16c -mbmi -mbmi2 -mpopcnt
+ISA_kernels_avx512      := $(ISA_kernels_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
+ISA_kernels_avx512vbmi2 := $(ISA_kernels_avx512) -mavx512vbmi -mavx512vbmi2
+isa_flags = $(if $(CROSS),,$(ISA_$(basename $(1))))
 
 # Threads of the programs have small stacks, and the library's may be the caller's.
 frame_limit = $(if $(SAN),,$(if $(filter lib/% cmd/%,$(1)),-Wframe-larger-than=16384))

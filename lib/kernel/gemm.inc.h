@@ -12,6 +12,8 @@ typedef struct {
     float acc[BLOCK_R / TILE_R][BLOCK_T / TILE_T][TILE_T][TILE_R][16]; /* the lanes of each pair */
     float x[BLOCK_T / TILE_T][STEPS][TILE_T][16];
     float w[STEPS][TILE_R][16];
+    compact_row at[BLOCK_R]; /* compact: where the next slab of each row begins */
+    uint16_t row[SLAB + 1];
 } __attribute__((aligned(64))) gemm_scratch;
 
 /* What one block works on. */
@@ -34,24 +36,49 @@ INLINE void pack_tokens(gemm_scratch *g, const gemm_block *b, size_t k, size_t m
         }
 }
 
+/* A row of weights from its first column, its scales and tables; w NULL: absent. */
+typedef struct {
+    const uint8_t *w, *s;
+    const float (*tables)[16];
+} row_part;
+
+/* Columns k..k+m of a row, widened, as row j of a tile. */
+INLINE void pack_row(int type, gemm_scratch *g, size_t j, row_part r, size_t k, size_t m)
+{
+    size_t c = 0;
+    for (; r.w && c + 32 <= m; c += 32) {
+        v16 first, second;
+        load_pair(type, r.w, r.s, r.tables, k + c, &first, &second);
+        v_store(g->w[c / 16][j], first);
+        v_store(g->w[c / 16 + 1][j], second);
+    }
+    for (; c < m; c += 16)
+        v_store(g->w[c / 16][j], r.w ? load_some(type, r.w, k + c, m - c < 16 ? m - c : 16) : v_zero());
+}
+
+/* Columns k..k+m of row i of the block, decoded. */
+INLINE const uint8_t *unpack_row(gemm_scratch *g, const gemm_block *b, size_t i, size_t k, size_t m)
+{
+    if (k == 0)
+        g->at[i] = compact_begin(b->m->compact, b->m->row0 + b->r + i);
+    compact_decode(b->m->compact, &g->at[i], g->row, m);
+    return (const uint8_t *)g->row;
+}
+
 /* Columns k..k+m of up to TILE_R rows from row i of the block, widened. */
 INLINE void pack_weights(int type, gemm_scratch *g, const gemm_block *b, size_t i, size_t k, size_t m)
 {
+    if (type == COMPACT) {
+        for (size_t j = 0; j < TILE_R; j++)
+            pack_row(BF16, g, j, (row_part){i + j < b->R ? unpack_row(g, b, i + j, k, m) : NULL, NULL, NULL}, 0, m);
+        return;
+    }
     for (size_t j = 0; j < TILE_R; j++) {
         const uint8_t *w = b->m->w + (b->r + i + j) * weight_bytes(type, b->m->n);
         const uint8_t *s = type == MXFP4 ? b->m->scale + (b->r + i + j) * (b->m->n / 32) : NULL;
-        size_t c = 0;
-        for (; i + j < b->R && c + 32 <= m; c += 32) {
-            v16 first, second;
-            load_pair(type, w, s, b->m->tables, k + c, &first, &second);
-            v_store(g->w[c / 16][j], first);
-            v_store(g->w[c / 16 + 1][j], second);
-        }
-        for (; c < m; c += 16)
-            v_store(g->w[c / 16][j], i + j < b->R ? load_some(type, w, k + c, m - c < 16 ? m - c : 16) : v_zero());
+        pack_row(type, g, j, (row_part){i + j < b->R ? w : NULL, s, b->m->tables}, k, m);
     }
 }
-
 /* Lines of weights to ask for while a tile is computed. */
 typedef struct {
     const uint8_t *w; /* TILE_R rows, `stride` bytes apart */
@@ -59,13 +86,20 @@ typedef struct {
     size_t line, end; /* 64-byte lines of each row */
 } gemm_fetch;
 
+/* Bytes of so many columns from the start of a row. */
+INLINE size_t slab_bytes(int type, size_t m)
+{
+    return type == COMPACT ? m / K3_COMPACT_BLOCK * K3_COMPACT_BLOCK_BYTES : weight_bytes(type, m);
+}
+
 /* Part q of Q of the weights that are packed after those of row i, columns k..k+m. */
 INLINE gemm_fetch next_weights(int type, const gemm_block *b, size_t i, size_t k, size_t m, size_t q, size_t Q)
 {
     const size_t next_i = i + TILE_R < b->R ? i + TILE_R : 0, next_k = next_i ? k : k + m;
-    const size_t stride = weight_bytes(type, b->m->n), lines = weight_bytes(type, m) / 64 + 1;
-    return (gemm_fetch){b->m->w + (b->r + next_i) * stride + weight_bytes(type, next_k), stride, lines * q / Q,
-                        lines * (q + 1) / Q};
+    const k3_compact *c = b->m->compact;
+    const size_t stride = type == COMPACT ? c->row_bytes : weight_bytes(type, b->m->n), lines = slab_bytes(type, m) / 64 + 1;
+    const uint8_t *row = type == COMPACT ? c->block + (b->m->row0 + b->r + next_i) * stride : b->m->w + (b->r + next_i) * stride;
+    return (gemm_fetch){row + slab_bytes(type, next_k), stride, lines * q / Q, lines * (q + 1) / Q};
 }
 
 /* One register tile over one slab: the lanes start as those in acc, or as zeros, and stay in a. The lines to fetch
@@ -134,7 +168,8 @@ INLINE void gemm_slab(int type, gemm_scratch *g, const gemm_block *b, size_t k, 
 INLINE void gemm(int type, const product *p, gemm_scratch *g)
 {
     const matrix *m = &p->m;
-    const size_t slabs = (m->n + SLAB - 1) / SLAB, slab = (m->n / slabs + 31) / 32 * 32; /* of about equal size */
+    const size_t grain = type == COMPACT ? K3_COMPACT_BLOCK : 32;
+    const size_t slabs = (m->n + SLAB - 1) / SLAB, slab = (m->n / slabs + grain - 1) / grain * grain; /* about equal */
     for (size_t r = 0; r < m->rows; r += BLOCK_R)
         for (size_t t = 0; t < p->T; t += BLOCK_T) {
             gemm_block b = {.m = m,

@@ -17,6 +17,7 @@
 #define K3_KERNEL_H
 
 #include "k3_base.h"
+#include "k3_compact.h"
 
 /* How weights that come from memory are read; it changes the speed and no bit. A product with few tokens reads
  * `streams` rows side by side, each far from the next, and asks for lines `distance` bytes ahead, counted over all
@@ -62,7 +63,7 @@ typedef struct k3_kda {
 } k3_kda;
 
 typedef struct k3_kernels {
-    const char *name; /* "scalar", "avx2", "avx512" */
+    const char *name; /* "scalar", "avx2", "avx512", "avx512vbmi2", "neon" */
 
     /* ---- products with a row-major matrix w; vectors x of w->cols elements, out [x->n][ldo] ---- */
 
@@ -73,6 +74,12 @@ typedef struct k3_kernels {
     /* The same with MXFP4 weights, cols a multiple of 32. x in the order of mxfp4_split. Per group of 32 lane l takes
      * the weights of byte l: the even element first, then the odd one. */
     void (*mm_mxfp4)(float *out, size_t ldo, const k3_weights *w, const k3_vectors *x, const k3_work *work);
+    /* The same with the rows row .. row+rows-1 of a compact matrix of bf16: the bits of mm_bf16 with the matrix that it
+     * stands for. `streams` counts as there; the distance in bytes of the compact form. */
+    void (*mm_compact)(float *out, size_t ldo, const k3_compact *w, size_t row, size_t rows, const k3_vectors *x,
+                       const k3_work *work);
+    /* Those rows as bf16, out [rows][cols]. */
+    void (*compact_decode)(uint16_t *out, const k3_compact *w, size_t row, size_t rows);
     /* Per group of 32 elements: the 16 even ones, then the 16 odd ones. n a multiple of 32. */
     void (*mxfp4_split)(float *xs, const float *x, size_t n);
     /* One row of n weights in natural order, widened exactly: packed [n/2], scale [n/32]. */
@@ -121,7 +128,7 @@ typedef struct k3_kernels {
     void (*mul)(float *out, const float *a, const float *b, size_t n);
 } k3_kernels;
 
-/* The table for `isa` ("scalar", "avx2", "avx512"); NULL: $K3_ISA if set and
+/* The table for `isa`, one of those names; NULL: $K3_ISA if set and
  * not empty, else the best this machine has. NULL with K3_EUSAGE in *err names
  * an unknown or unavailable set and the available ones. */
 const k3_kernels *k3_kernels_select(const char *isa, k3_err *err);

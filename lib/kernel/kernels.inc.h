@@ -16,6 +16,7 @@ INLINE void store_part(float *p, v16 v, size_t n)
 
 #include "math.inc.h"
 #include "mm.inc.h"
+#include "compact.inc.h"
 #include "gemm.inc.h"
 #include "product.inc.h"
 #include "tmm.inc.h"
@@ -26,6 +27,8 @@ const k3_kernels TABLE = {
     .mm_bf16 = mm_bf16,
     .mm_f32 = mm_f32,
     .mm_mxfp4 = mm_mxfp4,
+    .mm_compact = mm_compact,
+    .compact_decode = compact_rows_decode,
     .mxfp4_split = mxfp4_split,
     .mxfp4_decode = mxfp4_decode,
     .dot = dot,

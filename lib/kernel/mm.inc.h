@@ -11,6 +11,8 @@ typedef struct {
     const uint8_t *scale; /* MXFP4: scale bytes of row 0 */
     size_t rows, n;
     const float (*tables)[16]; /* MXFP4: by scale byte */
+    const k3_compact *compact; /* instead of w: all of it, of which the matrix is the rows from row0 */
+    size_t row0;
 } matrix;
 
 /* A matrix against T tokens. */
@@ -21,9 +23,10 @@ typedef struct {
     float *out; /* [T][ldo] */
     size_t ldo;
     k3_reading reading; /* distance and hint as they are meant */
+    void *rows;         /* compact: room for decoded rows */
 } product;
 
-enum { BF16, F32, MXFP4 };
+enum { BF16, F32, MXFP4, COMPACT };
 
 /* Bytes of k weights. */
 INLINE size_t weight_bytes(int type, size_t k)
@@ -197,54 +200,6 @@ INLINE void tile(int type, int R, int M, const product *p, size_t r, size_t gap,
         UNROLL
     for (int j = 0; j < M; j++)
         p->out[(t + (size_t)j) * p->ldo + r + (size_t)i * gap] = v_sum(acc[i][j]);
-}
-
-/* All rows against M tokens, R streams of rows at a time. */
-INLINE void rows_by(int type, int R, int M, const product *p)
-{
-    const size_t gap = p->m.rows / (size_t)R;
-    for (size_t r = 0; r < gap; r++)
-        tile(type, R, M, p, r, gap, 0);
-    for (size_t r = gap * (size_t)R; r < p->m.rows; r++)
-        for (size_t t = 0; t < (size_t)M; t++)
-            tile(type, 1, 1, p, r, 0, t);
-}
-
-/* One token: as many streams as are asked for, of the numbers there are. */
-INLINE void one_token(int type, const product *p)
-{
-    const uint32_t streams = p->reading.streams ? p->reading.streams : (uint32_t)few_rows(type == MXFP4, 1);
-#define STREAMS(R)                                                                                                   \
-    if (R <= STREAMS_MAX && (streams >= R || R == 1)) {                                                              \
-        rows_by(type, R <= STREAMS_MAX ? R : 1, 1, p);                                                               \
-        return;                                                                                                      \
-    }
-    STREAMS(8)
-    STREAMS(4)
-    STREAMS(2)
-    STREAMS(1)
-#undef STREAMS
-}
-
-/* Up to FEW_T tokens; false if there are more. */
-INLINE bool few_tokens(int type, const product *p)
-{
-#define FEW(M)                                                                                                       \
-    if (p->T == M && M <= FEW_T) {                                                                                   \
-        rows_by(type, few_rows(type == MXFP4, M), M, p);                                                             \
-        return true;                                                                                                 \
-    }
-    if (p->T == 1) {
-        one_token(type, p);
-        return true;
-    }
-    FEW(2)
-    FEW(3)
-    FEW(4)
-    FEW(5)
-    FEW(6)
-#undef FEW
-    return false;
 }
 
 static float dot(const float *a, const float *b, size_t n)

@@ -13,6 +13,9 @@
  *   v_mxfp4(bytes16, t, &even, &odd)        the two weights of each byte, widened
  *   with V_PAIRS, the same for two rows     v_pair_load, v_pair_look_up, mxfp4_widen; v_load_twice for what they
  *   in one vector                           multiply, v_unpair at the end
+ *   v_compact(out, block, exponents)        64 weights of a block of k3_compact.h as bf16, 0 for the exponent of an
+ *                                           escape; returns the mask of escapes. With V_EXPAND it is given the
+ *                                           escapes, of which 64 may be read, and puts them in
  * and the sizes that suit its registers:
  *   TILE_R x TILE_T   rows x tokens of a tile for many tokens
  *   FEW_T, few_rows   up to FEW_T tokens a tile has them all and few_rows() rows; TILE_MAX bounds both

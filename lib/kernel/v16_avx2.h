@@ -242,4 +242,50 @@ INLINE v16 v_load_twice(const float *p)
     return (v16){_mm256_broadcast_ps((const __m128 *)p), _mm256_broadcast_ps((const __m128 *)(p + 4))};
 }
 
+/* ---- compact bf16 ---- */
+
+/* Exponents by the lower two bits of a code: of codes below 4, and of the others. */
+typedef struct {
+    __m256i low, high;
+} v_exponents;
+
+INLINE v_exponents v_exponents_load(const uint8_t e[16])
+{
+    int32_t low, high;
+    memcpy(&low, e, 4);
+    memcpy(&high, e + 4, 4);
+    return (v_exponents){_mm256_set1_epi32(low), _mm256_set1_epi32(high)};
+}
+
+INLINE __m256i rotate16_right1(__m256i w)
+{
+    return _mm256_or_si256(_mm256_srli_epi16(w, 1), _mm256_slli_epi16(w, 15));
+}
+
+/* 32 weights: `two` has the lower two bits of their codes in its lowest, `third` the third in its highest. */
+INLINE uint32_t compact32(uint16_t *out, const uint8_t *bytes, __m256i two, __m256i third, v_exponents t)
+{
+    const __m256i code = _mm256_and_si256(two, _mm256_set1_epi8(3));
+    const __m256i e = _mm256_blendv_epi8(_mm256_shuffle_epi8(t.low, code), _mm256_shuffle_epi8(t.high, code), third);
+    const __m256i b = _mm256_loadu_si256((const __m256i *)bytes);
+    const __m256i lo = rotate16_right1(_mm256_unpacklo_epi8(b, e)), hi = rotate16_right1(_mm256_unpackhi_epi8(b, e));
+    _mm256_storeu_si256((__m256i *)out, _mm256_permute2x128_si256(lo, hi, 0x20));
+    _mm256_storeu_si256((__m256i *)(out + 16), _mm256_permute2x128_si256(lo, hi, 0x31));
+    return (uint32_t)_mm256_movemask_epi8(_mm256_and_si256(_mm256_cmpeq_epi8(code, _mm256_set1_epi8(3)), third));
+}
+
+INLINE uint64_t v_compact(uint16_t *out, const uint8_t *block, v_exponents t)
+{
+    long long thirds;
+    memcpy(&thirds, block + 80, 8);
+    const __m256i two = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(block + 64)));
+    const __m256i third = _mm256_set1_epi64x(thirds);
+    const uint32_t first = compact32(out, block, _mm256_srlv_epi32(two, _mm256_setr_epi32(0, 0, 0, 0, 2, 2, 2, 2)),
+                                     _mm256_sllv_epi64(third, _mm256_setr_epi64x(7, 6, 5, 4)), t);
+    const uint32_t second =
+        compact32(out + 32, block + 32, _mm256_srlv_epi32(two, _mm256_setr_epi32(4, 4, 4, 4, 6, 6, 6, 6)),
+                  _mm256_sllv_epi64(third, _mm256_setr_epi64x(3, 2, 1, 0)), t);
+    return first | (uint64_t)second << 32;
+}
+
 #endif

@@ -183,4 +183,50 @@ INLINE void v_mxfp4(const uint8_t *bytes, const float *t, v16 *even, v16 *odd)
     *odd = _mm512_permutexvar_ps(_mm512_srli_epi32(b, 4), table);
 }
 
+/* ---- compact bf16; with VBMI2 escapes are put in on the way ---- */
+
+typedef __m512i v_exponents;
+
+INLINE v_exponents v_exponents_load(const uint8_t e[16])
+{
+    return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)e));
+}
+
+INLINE __m512i rotate16_right1(__m512i w)
+{
+#ifdef __AVX512VBMI2__
+    return _mm512_shrdi_epi16(w, w, 1);
+#else
+    return _mm512_or_si512(_mm512_srli_epi16(w, 1), _mm512_slli_epi16(w, 15));
+#endif
+}
+
+#ifdef __AVX512VBMI2__
+#define V_EXPAND
+INLINE uint64_t v_compact(uint16_t *out, const uint8_t *block, v_exponents t, const uint8_t *escape)
+#else
+INLINE uint64_t v_compact(uint16_t *out, const uint8_t *block, v_exponents t)
+#endif
+{
+    long long thirds;
+    memcpy(&thirds, block + 80, 8);
+    const __m512i two = _mm512_srlv_epi32(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(block + 64))),
+                                          _mm512_setr_epi32(0, 0, 0, 0, 2, 2, 2, 2, 4, 4, 4, 4, 6, 6, 6, 6));
+    /* Group g of eight to bit 2 of its bytes. */
+    const __m512i third = _mm512_rorv_epi64(_mm512_set1_epi64(thirds), _mm512_setr_epi64(62, 63, 0, 1, 2, 3, 4, 5));
+    /* The lower two bits of `two`, the others of `third`; then of those one. */
+    const __m512i code = _mm512_and_si512(_mm512_ternarylogic_epi64(_mm512_set1_epi8(3), two, third, 0xCA), _mm512_set1_epi8(7));
+    const __mmask64 escapes = _mm512_cmpeq_epi8_mask(code, _mm512_set1_epi8(7));
+    __m512i e = _mm512_shuffle_epi8(t, code);
+#ifdef V_EXPAND
+    e = _mm512_mask_expand_epi8(e, escapes, _mm512_loadu_si512(escape));
+#endif
+    const __m512i b = _mm512_loadu_si512(block);
+    const __m512i lo = rotate16_right1(_mm512_unpacklo_epi8(b, e)), hi = rotate16_right1(_mm512_unpackhi_epi8(b, e));
+    const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    _mm512_storeu_si512(out, _mm512_permutex2var_epi64(lo, first, hi));
+    _mm512_storeu_si512(out + 32, _mm512_permutex2var_epi64(lo, second, hi));
+    return escapes;
+}
+
 #endif

@@ -183,4 +183,22 @@ INLINE void v_mxfp4(const uint8_t *bytes, const float *t, v16 *even, v16 *odd)
     }
 }
 
+typedef const uint8_t *v_exponents;
+
+INLINE v_exponents v_exponents_load(const uint8_t e[16])
+{
+    return e;
+}
+
+INLINE uint64_t v_compact(uint16_t *out, const uint8_t *block, v_exponents exponent)
+{
+    uint64_t escapes = 0;
+    for (int i = 0; i < 64; i++) {
+        const int code = (block[64 + i % 16] >> (i / 16 * 2) & 3) | (block[80 + i % 8] >> (i / 8) & 1) << 2;
+        out[i] = (uint16_t)(exponent[code] << 7 | block[i] >> 1 | (block[i] & 1) << 15);
+        escapes |= (uint64_t)(code == 7) << i;
+    }
+    return escapes;
+}
+
 #endif

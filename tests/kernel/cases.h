@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "checks.h"
+#include "checks_compact.h"
 
 /* Which sizes a kernel is run over. */
 enum { VECTOR, MATRIX, CHAIN, CHAINS, CONV, HEAD };
@@ -19,6 +19,9 @@ static const struct kernel {
     {"mm_bf16", check_mm_bf16, MATRIX, {7168, 96, 1}},
     {"mm_f32", check_mm_f32, MATRIX, {576, 512, 48}},
     {"mm_mxfp4", check_mm_mxfp4, MATRIX, {3584, 192, 1}},
+    {"mm_compact", check_mm_compact, MATRIX, {7168, 96, 1}},
+    {"mm_compact, damaged", check_damaged_compact, MATRIX, {7168, 96, 1}},
+    {"compact_decode", check_compact_decode, MATRIX, {7168, 96, 1}},
     {"mxfp4_split", check_mxfp4_split, VECTOR, {3584, 1, 1}},
     {"mxfp4_decode", check_mxfp4_decode, VECTOR, {3584, 1, 1}},
     {"dot", check_dot, VECTOR, {7168, 1, 1}},

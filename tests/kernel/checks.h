@@ -15,8 +15,33 @@ static k3_reading reading(test *t)
 }
 
 /* Row and token strides leave gaps that must be neither read as data nor written. */
-static void check_mm(test *t, const float *wide, const void *w, const uint8_t *scale)
+typedef struct {
+    const float *wide; /* [rows][n], as the kernel should see them */
+    const void *w;
+    const uint8_t *scale;
+    const k3_compact *compact;
+    size_t row; /* of it */
+} weights;
+
+static void call_mm(test *t, const weights *w, float *out, size_t ldo, const k3_vectors *v)
 {
+    const shape s = t->s;
+    const k3_weights m = {w->w, w->scale, s.rows, s.n};
+    const k3_work work = {scratch(), reading(t)};
+    if (w->compact)
+        CALL(t, t->K->mm_compact(out, ldo, w->compact, w->row, s.rows, v, &work));
+    else if (w->scale)
+        CALL(t, t->K->mm_mxfp4(out, ldo, &m, v, &work));
+    else if (w->w == w->wide)
+        CALL(t, t->K->mm_f32(out, ldo, &m, v, &work));
+    else
+        CALL(t, t->K->mm_bf16(out, ldo, &m, v, &work));
+}
+
+static void check_mm(test *t, const weights *w)
+{
+    const uint8_t *scale = w->scale;
+    const float *wide = w->wide;
     const shape s = t->s;
     const size_t ldx = s.n + (t->bench ? 0 : next(t) % 40), ldo = s.rows + (t->bench ? 0 : next(t) % 3);
     float *x = guard_array(&t->arena, ((s.T - 1) * ldx + s.n) * sizeof *x, sizeof *x);
@@ -31,15 +56,7 @@ static void check_mm(test *t, const float *wide, const void *w, const uint8_t *s
     }
     float gap;
     memset(&gap, GUARD_BYTE, sizeof gap);
-    const k3_weights m = {w, scale, s.rows, s.n};
-    const k3_vectors v = {x, s.T, ldx};
-    const k3_work work = {scratch(), reading(t)};
-    if (scale)
-        CALL(t, t->K->mm_mxfp4(out, ldo, &m, &v, &work));
-    else if (w == wide)
-        CALL(t, t->K->mm_f32(out, ldo, &m, &v, &work));
-    else
-        CALL(t, t->K->mm_bf16(out, ldo, &m, &v, &work));
+    call_mm(t, w, out, ldo, &(k3_vectors){x, s.T, ldx});
     for (size_t j = 0; j < s.T && !t->bench; j++)
         for (size_t r = 0; r < (j + 1 < s.T ? ldo : s.rows); r++)
             compare(t, "out", j * ldo + r, out[j * ldo + r],
@@ -53,7 +70,7 @@ static void check_mm(test *t, const float *wide, const void *w, const uint8_t *s
 static void check_mm_f32(test *t)
 {
     float *w = floats(t, t->s.rows * t->s.n);
-    check_mm(t, w, w, NULL);
+    check_mm(t, &(weights){.wide = w, .w = w});
 }
 
 static float *widened(const uint16_t *w, size_t n)
@@ -70,7 +87,7 @@ static void check_mm_bf16(test *t)
 {
     uint16_t *w = halves(t, t->s.rows * t->s.n);
     float *wide = widened(w, t->s.rows * t->s.n);
-    check_mm(t, wide, w, NULL);
+    check_mm(t, &(weights){.wide = wide, .w = w});
     free(wide);
 }
 
@@ -82,7 +99,7 @@ static void check_mm_mxfp4(test *t)
     float *wide = malloc(rows * n * sizeof *wide);
     for (size_t i = 0; i < rows * n; i++)
         wide[i] = mxfp4_to_float(w + i / n * (n / 2), scale + i / n * (n / 32), i % n);
-    check_mm(t, wide, w, scale);
+    check_mm(t, &(weights){.wide = wide, .w = w, .scale = scale});
     free(wide);
 }
 

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { GUARD_SLOTS = 8, GUARD_PAGE = 4096, GUARD_BYTE = 0xA5 };
+enum { GUARD_SLOTS = 8, GUARD_PAGE = 65536, GUARD_BYTE = 0xA5 };
 
 typedef struct {
     uint8_t *map; /* GUARD_PAGE + room + GUARD_PAGE */

@@ -116,9 +116,16 @@ int k3_direct_read(const k3_direct *d, void *buf, uint64_t offset, uint64_t byte
     return 0;
 }
 
+/* Whole pages, which may be larger than what direct reads want. */
+static uint64_t big_size(uint64_t bytes)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), grain = page > K3_DIRECT_ALIGN ? page : K3_DIRECT_ALIGN;
+    return (bytes + grain - 1) / grain * grain;
+}
+
 void *k3_big_alloc(uint64_t bytes, bool huge)
 {
-    uint64_t size = (bytes + K3_DIRECT_ALIGN - 1) / K3_DIRECT_ALIGN * K3_DIRECT_ALIGN;
+    uint64_t size = big_size(bytes);
     huge = huge && size >= HUGE_PAGE;
     uint64_t extra = huge ? HUGE_PAGE : 0;
     char *p = mmap(NULL, size + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -143,5 +150,5 @@ void *k3_big_alloc(uint64_t bytes, bool huge)
 void k3_big_free(void *p, uint64_t bytes)
 {
     if (p)
-        munmap(p, (bytes + K3_DIRECT_ALIGN - 1) / K3_DIRECT_ALIGN * K3_DIRECT_ALIGN);
+        munmap(p, big_size(bytes));
 }

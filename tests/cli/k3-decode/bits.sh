@@ -7,7 +7,7 @@ run() { # NAME OPTION ...
     if ! cmp got.npy want.npy || ! cmp got want; then echo "$name: other bits"; fi
 }
 available=""
-for isa in scalar avx2 avx512; do
+for isa in scalar avx2 avx512 avx512vbmi2 neon; do
     K3_ISA=$isa k3-decode -m "$ODD/model" -q </dev/null 2>/dev/null && available="$available $isa"
 done
 for m in "$ODD" "$TINY"; do

@@ -16,7 +16,7 @@ walk() {
     same --slow-reads 200 --ring 2 --io-depth 1 --chunk 64 "${stream[@]}"
     same --slow-reads 500 --tile 64Ki --trunk-gb $((trunk / 2))B --cache-gb $((all / 2))B
     for s in 1 2 5 7 64; do same --chunk $s "${stream[@]}"; done
-    for s in scalar avx2 avx512; do
+    for s in scalar avx2 avx512 avx512vbmi2 neon; do
         K3_ISA=$s k3-decode -q -m "$1" </dev/null 2>/dev/null || { same_runs=$((same_runs + 1)); continue; }
         K3_ISA=$s same "${stream[@]}" --tile 64Ki
     done

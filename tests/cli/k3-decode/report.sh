@@ -2,7 +2,7 @@
 export K3_MODEL=$TINY/model
 printf '1 2 3\n\n4\n' | k3-decode -q --gen 4 --stop-id none --report r.json >out.txt; echo "exit $?"
 for k in version isa threads layers prompt_tokens generated_tokens status error; do echo "$k: $(jsonq r.json $k)"; done |
-    sed -E 's/^(isa): (scalar|avx2|avx512)$/\1: ok/; s/^(threads): [1-9][0-9]*$/\1: ok/'
+    sed -E 's/^(isa): (scalar|avx2|avx512|avx512vbmi2|neon)$/\1: ok/; s/^(threads): [1-9][0-9]*$/\1: ok/'
 jsonq r.json fingerprint | grep -c -E '^[0-9a-f]{32}$'
 [ "$(jsonq r.json model)" = "$K3_MODEL" ] || echo "another model"
 jsonq r.json sequences 0 prompt_ids

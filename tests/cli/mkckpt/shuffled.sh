@@ -7,7 +7,7 @@ for order in released shuffled; do
 done
 cmp released.npy shuffled.npy
 # every set of kernels reads odd addresses
-for isa in scalar avx2 avx512; do
+for isa in scalar avx2 avx512 avx512vbmi2 neon; do
     echo 3 1 332 4 | K3_ISA=$isa k3-decode -q -m shuffled --gen 5 --stop-id none --logits isa.npy >ids 2>err || { grep -q 'lacks that' err && continue; }
     cat err
     cmp released.npy isa.npy

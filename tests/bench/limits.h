@@ -16,12 +16,11 @@ typedef struct {
     size_t size;            /* bytes of it, shared among the workers */
     long rounds;            /* of fused multiply-adds for each worker */
     int width;              /* floats in a vector: 16, 8 or 4 */
+    int streams, hint;      /* how to read: so many places at once; K3_HINT_* */
     volatile uint64_t sink; /* keeps the work from being dropped */
 } limit_job;
 
-/* Of the forms of reading tried (1, 2 and 4 streams, prefetches 0 to 8 KB ahead, temporal or not) this was the
- * fastest with one thread and with two. */
-enum { LIMIT_STREAMS = 4, LIMIT_CHAINS = 12 };
+enum { LIMIT_STREAMS = 8, LIMIT_CHAINS = 12 };
 
 typedef uint64_t u64x8 __attribute__((vector_size(64), aligned(8), may_alias));
 typedef uint64_t u64x4 __attribute__((vector_size(32), aligned(8), may_alias));
@@ -30,22 +29,44 @@ typedef float f32x16 __attribute__((vector_size(64)));
 typedef float f32x8 __attribute__((vector_size(32)));
 typedef float f32x4 __attribute__((vector_size(16)));
 
+#define LIMIT_CASES(NAME, S)                                                                                         \
+    case S * 4 + K3_HINT_NONE:                                                                                       \
+        return pattern_##NAME(p, n, S, K3_HINT_NONE);                                                                \
+    case S * 4 + K3_HINT_T0:                                                                                         \
+        return pattern_##NAME(p, n, S, K3_HINT_T0);                                                                  \
+    case S * 4 + K3_HINT_NTA:                                                                                        \
+        return pattern_##NAME(p, n, S, K3_HINT_NTA);
+
 /* Functions to read memory, to change it and to multiply and add, for one vector width. */
 #define LIMIT_FUNCTIONS(NAME, TARGET, U, F)                                                                          \
-    static inline TARGET uint64_t read_##NAME(const char *p, size_t n)                                               \
+    static inline TARGET __attribute__((always_inline)) uint64_t pattern_##NAME(const char *p, size_t n, size_t streams, int hint) \
     {                                                                                                                \
-        enum { LINE = 64, PER_LINE = LINE / sizeof(U), AHEAD = 2048 };                                               \
+        enum { LINE = 64, PER_LINE = LINE / sizeof(U), AHEAD = 8192 };                                               \
         U sum[LIMIT_STREAMS] = {{0}};                                                                                \
-        const size_t part = n / LIMIT_STREAMS / LINE * LINE;                                                         \
+        const size_t part = n / streams / LINE * LINE;                                                               \
         for (size_t i = 0; i < part; i += LINE)                                                                      \
-            LIMIT_UNROLL for (size_t s = 0; s < LIMIT_STREAMS; s++)                                                  \
+            LIMIT_UNROLL for (size_t s = 0; s < streams; s++)                                                        \
             {                                                                                                        \
                 const char *q = p + s * part + i;                                                                    \
-                __builtin_prefetch(q + AHEAD, 0, 0);                                                                 \
+                if (hint == K3_HINT_NTA)                                                                             \
+                    __builtin_prefetch(q + AHEAD / streams, 0, 0);                                                   \
+                else if (hint == K3_HINT_T0)                                                                         \
+                    __builtin_prefetch(q + AHEAD / streams, 0, 3);                                                   \
                 LIMIT_UNROLL for (size_t j = 0; j < PER_LINE; j++) sum[s] ^= ((const U *)q)[j];                      \
             }                                                                                                        \
-        LIMIT_UNROLL for (size_t s = 1; s < LIMIT_STREAMS; s++) sum[0] ^= sum[s];                                    \
+        LIMIT_UNROLL for (size_t s = 1; s < streams; s++) sum[0] ^= sum[s];                                          \
         return sum[0][0] ^ sum[0][1];                                                                                \
+    }                                                                                                                \
+    static inline TARGET uint64_t read_##NAME(const char *p, size_t n, int streams, int hint)                        \
+    {                                                                                                                \
+        switch (streams * 4 + hint) {                                                                                \
+            LIMIT_CASES(NAME, 1)                                                                                     \
+            LIMIT_CASES(NAME, 2)                                                                                     \
+            LIMIT_CASES(NAME, 4)                                                                                     \
+            LIMIT_CASES(NAME, 8)                                                                                     \
+        default:                                                                                                     \
+            return 0;                                                                                                \
+        }                                                                                                            \
     }                                                                                                                \
     static inline TARGET void update_##NAME(char *p, size_t n)                                                       \
     {                                                                                                                \
@@ -90,12 +111,12 @@ static inline void limit_read(void *arg, int worker, int workers)
     k3_share(j->size, 4096, worker, workers, &begin, &end);
 #ifdef __x86_64__
     if (j->width == 16)
-        j->sink = read_w16(j->data + begin, end - begin);
+        j->sink = read_w16(j->data + begin, end - begin, j->streams, j->hint);
     else if (j->width == 8)
-        j->sink = read_w8(j->data + begin, end - begin);
+        j->sink = read_w8(j->data + begin, end - begin, j->streams, j->hint);
     else
 #endif
-        j->sink = read_w4(j->data + begin, end - begin);
+        j->sink = read_w4(j->data + begin, end - begin, j->streams, j->hint);
 }
 
 /* Each byte is read and written. */

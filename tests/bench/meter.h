@@ -20,7 +20,8 @@ typedef struct {
 typedef struct {
     k3_pool *pool;
     double budget; /* seconds for each measurement */
-    bool cpu_time;
+    bool cpu_time, quiet;
+    limit_job limit; /* the fastest way to read */
 } meter;
 
 static int by_value(const void *a, const void *b)

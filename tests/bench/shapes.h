@@ -19,6 +19,7 @@ typedef struct {
     float *x, *out; /* ACT bytes each */
     size_t rows, n, T;
     struct layers *layers;
+    k3_compact compact; /* Gaussian weights */
     k3_work work[MAX_WORKERS];
 } scene;
 
@@ -49,6 +50,25 @@ static inline void run_mxfp4(void *arg, int worker, int workers)
     const k3_weights w = {s->weights + s->at + b * s->n / 2, s->scale + s->at / 16 + b * s->n / 32, e - b, s->n};
     if (e > b)
         s->K->mm_mxfp4(s->out + b, s->rows, &w, &(k3_vectors){s->x, s->T, s->n}, &s->work[worker]);
+}
+
+/* The whole of one matrix, which no cache holds. */
+static inline void run_compact(void *arg, int worker, int workers)
+{
+    scene *s = arg;
+    size_t b, e;
+    k3_share(s->rows, 16, worker, workers, &b, &e);
+    if (e > b)
+        s->K->mm_compact(s->out + b, s->rows, &s->compact, b, e - b, &(k3_vectors){s->x, s->T, s->n}, &s->work[worker]);
+}
+
+/* A tile of it that the caches hold: what decoding costs. */
+static inline void run_compact_cached(void *arg, int worker, int workers)
+{
+    scene *s = arg;
+    (void)workers;
+    s->K->mm_compact(s->out + s->rows * (size_t)worker, s->rows, &s->compact, s->rows * (size_t)worker, s->rows,
+                     &(k3_vectors){s->x, s->T, s->n}, &s->work[worker]);
 }
 
 static inline void run_f32(void *arg, int worker, int workers)
@@ -159,12 +179,17 @@ static inline void run_topk(void *arg, int worker, int workers)
 
 #define MM(rows, n, T, size) rows, n, T, (double)(rows) * (n) * (size), 2.0 * (rows) * (n) * (T)
 
+#define COMPACT_BYTES 1.4005 /* bytes a Gaussian weight */
 static const bench benches[] = {
     {"mm_bf16", "q_proj 12288x7168", MM(12288, 7168, 1, 2), READ, run_bf16},
     {"mm_bf16", "o_proj 7168x12288", MM(7168, 12288, 1, 2), READ, run_bf16},
     {"mm_bf16", "router 896x7168", MM(896, 7168, 1, 2), READ, run_bf16},
     {"mm_bf16", "q_proj, 4 tokens", MM(12288, 7168, 4, 2), READ, run_bf16},
     {"mm_bf16", "q_proj, 32 tokens", MM(12288, 7168, 32, 2), READ, run_bf16},
+    {"mm_compact", "q_proj 12288x7168", MM(12288, 7168, 1, COMPACT_BYTES), READ, run_compact},
+    {"mm_compact", "q_proj, 4 tokens", MM(12288, 7168, 4, COMPACT_BYTES), READ, run_compact},
+    {"mm_compact", "q_proj, 32 tokens", MM(12288, 7168, 32, COMPACT_BYTES), READ, run_compact},
+    {"mm_compact", "32x7168 in cache, each", MM(32, 7168, 1, COMPACT_BYTES), CACHED, run_compact_cached},
     {"mm_mxfp4", "w1 3072x3584", MM(3072, 3584, 1, 0.53125), READ, run_mxfp4},
     {"mm_mxfp4", "w2 3584x3072", MM(3584, 3072, 1, 0.53125), READ, run_mxfp4},
     {"mm_mxfp4", "w1, 4 tokens", MM(3072, 3584, 4, 0.53125), READ, run_mxfp4},

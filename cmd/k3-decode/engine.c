@@ -33,6 +33,23 @@ static void close_prepared(struct engine *e)
     e->row = NULL;
 }
 
+/* How products read weights: as given, or measured where it pays: the measurement takes as long as reading a gigabyte or
+ * so. It is done once, before anything else has memory. */
+static void choose_reading(struct engine *e, const struct plan *p)
+{
+    enum { ROOM = 128 << 20 };
+    const uint64_t pass = p->trunk + p->head + p->stream.pin_bytes;
+    if (e->reading_from)
+        return;
+    e->reading = e->set.o->prefetch;
+    e->reading_from = "given";
+    if (e->set.o->prefetch_given)
+        return;
+    const bool pays = pass > UINT64_C(1) << 30 && p->budget > 4 * (uint64_t)ROOM;
+    e->reading = k3_reading_usual();
+    e->reading_from = pays && k3_reading_measure(e->kernels, e->pool, ROOM, &e->reading) ? "measured" : "usual";
+}
+
 int engine_prepare(struct engine *e, const struct demand *d, k3_err *err)
 {
     struct stream_place at = prepare_place(e->set.o);
@@ -42,6 +59,11 @@ int engine_prepare(struct engine *e, const struct demand *d, k3_err *err)
         return k3_fail(err, K3_ESYS, "out of memory");
     struct plan *p = e->plan;
     int status = stream_plan(p, &at, e->c, e->index, &l, d, err);
+    if (!status) {
+        choose_reading(e, p);
+        p->stream.reading = e->reading;
+        p->stream.reading_fixed = e->set.o->prefetch_given;
+    }
     if (!status)
         status = stream_open(&e->source, &at, e->index, &p->stream, err);
     if (!status)

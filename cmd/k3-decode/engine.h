@@ -27,6 +27,8 @@ struct engine {
     k3_pool *pool;
     struct plan *plan;       /* NULL until the first demand */
     struct streamer *source;
+    k3_reading reading;      /* of weights in memory */
+    const char *reading_from; /* "given", "measured" or "usual"; NULL until the first demand */
     k3_model *model;
     float *row;              /* [plan rows][vocab] */
     struct totals before;    /* of sources already closed, and of states already freed */

@@ -95,6 +95,25 @@ bool options_preset(struct options *o, const char *name)
     return true;
 }
 
+/* auto, or HINT[,BYTES[,STREAMS]]. */
+static int prefetch(void *opts, const char *value, k3_err *err)
+{
+    struct options *o = opts;
+    char text[64], *rest = text;
+    snprintf(text, sizeof text, "%s", value);
+    const char *hint = strsep(&rest, ","), *distance = strsep(&rest, ",");
+    uint64_t bytes = 0, streams = 0;
+    o->prefetch_given = strcmp(value, "auto") != 0;
+    const int found = o->prefetch_given ? k3_opt_find("none|t0|nta", hint) : 0;
+    if (found < 0)
+        return k3_fail(err, K3_EUSAGE, "--prefetch: \"%s\" is none of auto, none, t0 and nta, with [,BYTES[,STREAMS]]", value);
+    int status = distance ? k3_num_size_within(distance, "--prefetch", 1, 1 << 20, &bytes, err) : 0;
+    if (!status && rest)
+        status = k3_num_u64(rest, "--prefetch", 1, 8, &streams, err);
+    o->prefetch = (k3_reading){(k3_hint)found, (uint32_t)bytes, (uint32_t)streams};
+    return status;
+}
+
 static int preset(void *opts, const char *name, k3_err *err)
 {
     if (options_preset(opts, name))
@@ -178,6 +197,9 @@ static const k3_opt table[] = {
     {"io-depth", 0, "N", "reads in flight (default: 8, fewer if memory is short or that is faster)", K3_OPT_U64, AT(io_depth), 1, 256},
     {"direct", 0, "on|off", "read past the page cache (default: on)", K3_OPT_ON_OFF, AT(direct)},
     {"huge", 0, "on|off", "ask for huge pages (default: on)", K3_OPT_ON_OFF, AT(huge)},
+    {"prefetch", 0, "WAY",
+     "how weights are read from memory: none, t0 or nta[,BYTES ahead[,STREAMS]]\n(default: auto: measured where a large model runs)", K3_OPT_CALL,
+     .words = "auto|none|t0|nta", .take = prefetch},
     {"spill", 0, "on|off", "keep the KDA state in a scratch file (default: if memory is short)", K3_OPT_CALL, .take = spill},
     {"scratch", 0, "DIR", "folder of the scratch file, on a disk (default: $TMPDIR or /var/tmp)", K3_OPT_TEXT, AT(scratch)},
     {"slow-reads", 0, "US", "delay every read by that many microseconds, for tests", K3_OPT_U64, AT(slow_us), 0, 10000000},

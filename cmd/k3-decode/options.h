@@ -2,7 +2,7 @@
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
-#include "k3_base.h"
+#include "k3_kernel.h"
 
 enum { MAX_STOPS = 64, MAX_BATCH = 1024 };
 
@@ -25,6 +25,8 @@ struct options {
     int policy;                  /* K3_POLICY_* */
     int64_t lookahead;           /* experts read ahead of their router, -1: the planner's choice */
     bool direct, huge;
+    bool prefetch_given;         /* --prefetch other than auto */
+    k3_reading prefetch;
     uint64_t slow_us;            /* delay of every read, for tests */
     bool plan, list_presets, json;
     uint64_t disk_rate, expert_rate; /* bytes/s, 0: measured */

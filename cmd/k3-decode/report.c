@@ -142,6 +142,12 @@ static json_t *plan_json(const struct engine *e, const struct totals *t)
                      (json_int_t)p->tokens, "sequences", (json_int_t)p->sequences, "draft", (json_int_t)p->draft, "positions", (json_int_t)p->positions, "spill", p->spill);
 }
 
+static json_t *prefetch_json(const struct engine *e)
+{
+    return json_pack("{s:s, s:i, s:i, s:s}", "hint", k3_hint_name(e->reading.hint), "distance", (int)e->reading.distance, "streams",
+                     (int)e->reading.streams, "from", e->reading_from ? e->reading_from : "usual");
+}
+
 int report_write(const struct session *s, k3_file **file, int status, const k3_err *why, k3_err *err)
 {
     const struct engine *e = &s->engine;
@@ -152,13 +158,13 @@ int report_write(const struct session *s, k3_file **file, int status, const k3_e
     const char *error = status && status != K3_EPIPE ? why->text : k3_interrupted ? "interrupted" : NULL;
     int shown = k3_interrupted ? 128 + k3_interrupted : status == K3_EPIPE ? 0 : status; /* as a shell has it */
     engine_totals(e, &t);
-    json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:i, s:s?}", "version",
+    json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s?}", "version",
                              K3_VERSION, "model", s->o->model, "fingerprint",
                              k3_fingerprint_text(print, k3_index_fingerprint(e->index)), "isa", e->kernels->name, "threads",
                              s->o->threads, "layers", (json_int_t)e->set.layers, "prompt_tokens", (json_int_t)sum.prompt,
                              "generated_tokens", (json_int_t)sum.out, "peak_rss_bytes", (json_int_t)k3_peak_rss(), "sequences",
                              sequences_json(s), "read", traffic_json(w, &t), "seconds", time_json(w, &t), "plan", plan_json(e, &t), "drafts",
-                             drafts_json(&s->step.drafts), "status", shown, "error", error);
+                             drafts_json(&s->step.drafts), "prefetch", prefetch_json(e), "status", shown, "error", error);
     FILE *to = k3_file_stream(*file);
     int bad = !root || json_dumpf(root, to, JSON_INDENT(1)) || fputc('\n', to) == EOF;
     json_decref(root);

@@ -139,6 +139,14 @@ const k3_kernels *k3_kernels_available(int i);
 /* The usual reading of this machine's maker, before anything is measured. */
 k3_reading k3_reading_usual(void);
 
+/* The best reading on this machine, with that pool, measured in about 50 ms on `bytes` of memory, which are given back
+ * afterwards and should be several times its caches: 128 MB are. The usual one unless another is clearly faster.
+ * False, and the usual one, if there is no such memory. */
+bool k3_reading_measure(const k3_kernels *k, k3_pool *pool, uint64_t bytes, k3_reading *r);
+/* Which of n ways to take, of which the first is the usual one and the others must be clearly faster. */
+size_t k3_reading_better(const double *seconds, size_t n);
+const char *k3_hint_name(k3_hint hint); /* "none", "t0", "nta" */
+
 /* The same where the memory of the weights will soon be written by a processor: lines stay in the outer caches. */
 k3_reading k3_reading_kept(k3_reading r);
 

@@ -17,8 +17,8 @@ static struct streamer *of(k3_source *src)
 static void tell_reading(struct streamer *s)
 {
     const struct ring *r = &s->ring;
-    s->base.reading = k3_reading_usual();
-    if (tune_config(&s->tune, r->pass, ring_layer(r, r->tile, s->tune.p.layers))->keep)
+    s->base.reading = s->sizes.reading;
+    if (!s->sizes.reading_fixed && tune_config(&s->tune, r->pass, ring_layer(r, r->tile, s->tune.p.layers))->keep)
         s->base.reading = k3_reading_kept(s->base.reading);
 }
 
@@ -262,7 +262,7 @@ static void open_tune(struct streamer *s)
     tune_init(&s->tune, &(struct tune_params){.layers = (int)z->layers, .depth = z->depth, .tiles = s->ring.capacity,
                                               .copies = z->copies, .streams = !ring_all_pinned(&s->ring)});
     s->flight.most_bytes = tiles > experts ? tiles : experts;
-    s->base.reading = k3_reading_usual();
+    s->base.reading = s->sizes.reading;
 }
 
 int stream_open(struct streamer **out, const struct stream_place *at, const k3_index *ix, const struct stream_sizes *sizes, k3_err *err)

@@ -84,6 +84,8 @@ struct stream_sizes {
     uint32_t lookahead;      /* experts read before their router has chosen, at most */
     int policy;              /* K3_POLICY_* */
     bool direct, huge;
+    k3_reading reading;      /* of weights in memory, by the products */
+    bool reading_fixed;      /* always, also where they will soon be written anew */
     uint32_t slow_us;        /* every read waits this long first: for tests */
 };
 

@@ -49,8 +49,8 @@ static int run(struct chat *c, k3_err *err)
     size_t got;
     int status;
     do {
-        if ((status = k3_bytes_reserve(&c->text, TOK_PART, err)) ||
-            (status = tok_read(c->text.data + c->text.n, TOK_PART, &got, err)))
+        if ((status = k3_bytes_reserve(&c->text, TOK_READ, err)) ||
+            (status = tok_read(c->text.data + c->text.n, TOK_READ, &got, err)))
             return status;
         c->text.n += got;
         if (c->text.n > REQUEST_MAX)

@@ -94,12 +94,12 @@ static int put_tail(struct decode *d, k3_err *err)
 
 static int run(struct decode *d, k3_err *err)
 {
-    char *buf = malloc(TOK_PART);
+    char *buf = malloc(TOK_READ);
     k3_err later = {0};
     size_t got;
     int status = buf ? 0 : k3_fail(err, K3_ESYS, "out of memory"), bad = 0;
     while (!status && !bad) {
-        if ((bad = tok_read(buf, TOK_PART, &got, &later)) || !got)
+        if ((bad = tok_read(buf, TOK_READ, &got, &later)) || !got)
             break;
         bad = d->o->binary ? parse_binary(d, buf, got, &later) : parse_words(d, buf, got, &later);
         status = put(d, err);

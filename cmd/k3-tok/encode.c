@@ -55,28 +55,28 @@ static int take(struct encode *e, const char *s, size_t n, k3_err *err)
     int status = 0;
     while (n && !status) {
         const char *nl = e->o->lines ? memchr(s, '\n', n) : NULL;
-        const size_t part = nl ? (size_t)(nl - s) : n;
+        const size_t len = nl ? (size_t)(nl - s) : n;
         if (!e->out.open)
             status = tok_out_begin(&e->out, err);
         if (!status)
-            status = feed(e, s, part, err);
+            status = feed(e, s, len, err);
         if (nl && !status)
             status = finish(e, err);
-        s += part + (nl != NULL);
-        n -= part + (nl != NULL);
+        s += len + (nl != NULL);
+        n -= len + (nl != NULL);
     }
     return status;
 }
 
 static int run(struct encode *e, k3_err *err)
 {
-    char *buf = malloc(TOK_PART);
+    char *buf = malloc(TOK_READ);
     size_t got;
     int status = buf ? 0 : k3_fail(err, K3_ESYS, "out of memory");
     if (!status && !e->o->lines)
         status = tok_out_begin(&e->out, err);
     while (!status) {
-        if ((status = tok_read(buf, TOK_PART, &got, err)) || !got)
+        if ((status = tok_read(buf, TOK_READ, &got, err)) || !got)
             break;
         if (!(status = take(e, buf, got, err)))
             status = tok_flush(err);

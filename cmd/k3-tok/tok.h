@@ -39,6 +39,6 @@ int tok_flush(k3_err *err);
 /* A string in JSON quotes; bytes that are not UTF-8 become \xHH. */
 int tok_write_quoted(const char *s, size_t size, k3_err *err);
 
-#define TOK_PART (1u << 16) /* bytes of one read */
+#define TOK_READ (1u << 16) /* bytes of one read */
 
 #endif

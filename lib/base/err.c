@@ -74,21 +74,12 @@ int k3_fail_write(k3_err *err, const char *name)
     return k3_fail_errno(err, name, "cannot write");
 }
 
-/* One line: what could break it or a terminal is shown as \n, \t or \xHH. */
+/* One line of valid UTF-8: what could break it or a terminal is escaped. */
 static void put_line(const char *text)
 {
-    char out[2 * sizeof((k3_err *)0)->text];
-    size_t n = (size_t)snprintf(out, sizeof out, "%s: ", k3_prog);
-    for (const unsigned char *p = (const unsigned char *)text; *p && n + 6 < sizeof out; p++) {
-        if (*p == '\n')
-            n += (size_t)sprintf(out + n, "\\n");
-        else if (*p == '\t')
-            n += (size_t)sprintf(out + n, "\\t");
-        else if (*p < 32 || *p == 127)
-            n += (size_t)sprintf(out + n, "\\x%02x", *p);
-        else
-            out[n++] = (char)*p;
-    }
+    char out[64 + 4 * sizeof((k3_err *)0)->text]; /* an escape has at most four bytes for each it stands for */
+    size_t n = (size_t)snprintf(out, 64, "%.60s: ", k3_prog);
+    n += k3_printable(out + n, sizeof out - 1 - n, text);
     out[n++] = '\n';
     k3_progress_end();
     fwrite(out, 1, n, stderr);

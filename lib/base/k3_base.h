@@ -64,7 +64,16 @@ extern int k3_verbosity;     /* -1 quiet, 0 normal, 1 and up verbose */
  * on which every read or write fails, so that no file opened later takes its number. */
 void k3_prog_start(const char *name);
 
-/* One line on stderr, `PROG: MESSAGE`, unless quiet. Control characters are escaped. */
+/* Copies `text` to out[cap], escaped so that it is one line of valid UTF-8 that a terminal shows as it stands: bytes
+ * that are no UTF-8, DEL and controls below 32 become \n, \t or \xHH, other controls and invisible characters
+ * (directions, joiners, line separators) \uHHHH, a byte order mark <BOM>. Returns the bytes written, without the
+ * NUL; what does not fit is left out, whole characters at a time. */
+size_t k3_printable(char *out, size_t cap, const char *text);
+
+/* What is wrong with a text that begins with a byte order mark, as the rest of a message; NULL if it has none. */
+const char *k3_byte_order_mark(const void *data, size_t size);
+
+/* One line on stderr, `PROG: MESSAGE`, unless quiet; as k3_printable shows it. */
 void k3_note(const char *fmt, ...) K3_PRINTF(1, 2);
 
 /* Prints err as `PROG: TEXT` (also when quiet) and returns the exit status for it;

@@ -333,6 +333,8 @@ int k3_config_parse(const char *text, size_t size, const char *file, k3_config *
     struct problems p = {0};
     json_error_t je;
     memset(c, 0, sizeof *c);
+    if (k3_byte_order_mark(text, size))
+        return k3_fail(err, K3_EUSAGE, "%s: %s", file, k3_byte_order_mark(text, size));
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &je);
     if (!root) {
         char name[80];

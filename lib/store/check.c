@@ -163,8 +163,11 @@ static int check_map(const k3_index *ix, struct problems *p, k3_err *err)
     if (status)
         return status;
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &je), *map = json_object_get(root, "weight_map");
+    const char *mark = k3_byte_order_mark(text, size);
     free(text);
-    if (!root)
+    if (mark)
+        k3_problem(p, name, NULL, -1, "%s", mark);
+    else if (!root)
         k3_problem(p, name, NULL, -1, "line %d: %s", je.line, je.text);
     else if (!json_is_object(map))
         k3_problem(p, name, NULL, -1, "weight_map is missing or not an object");

@@ -1,9 +1,9 @@
-/* The encoder: the official cuts, special names, the pre-split, and a cache of merged pieces. */
+/* The encoder: chunks, special names, the pre-split, and a cache of merged pieces. */
 #include "text.h"
 
 #include <stdlib.h>
 
-#define PART (1u << 16) /* bytes taken in at once */
+#define FEED_BYTES (1u << 16) /* taken in at once */
 #define HOT_BITS 15
 #define HOT_BYTES 15
 #define HOT_IDS 3
@@ -25,7 +25,7 @@ struct k3_encoder {
     void *piece_arg;
     k3_bytes text;      /* what is not encoded yet */
     size_t pos;         /* bytes of it already looked at */
-    struct cuts cuts;
+    struct chunk_count chunk;
 };
 
 int k3_encoder_new(k3_encoder **encoder, const k3_vocab *v, bool special, k3_err *err)
@@ -97,23 +97,23 @@ static inline size_t encode_piece(k3_encoder *e, const struct waiting *w, uint32
 {
     if (w->n > HOT_BYTES)
         return encode_anew(e, w->s, w->n, w->hash, out);
-    struct hot *const way = e->hot[w->hash >> (64 - HOT_BITS)];
-    if (way[0].lo == w->lo && way[0].hi == w->hi) {
-        memcpy(out, way[0].id, sizeof way[0].id);
-        return way[0].n;
+    struct hot *const set = e->hot[w->hash >> (64 - HOT_BITS)];
+    if (set[0].lo == w->lo && set[0].hi == w->hi) {
+        memcpy(out, set[0].id, sizeof set[0].id);
+        return set[0].n;
     }
-    const struct hot older = way[0];
-    if (way[1].lo == w->lo && way[1].hi == w->hi) {
-        memcpy(out, way[1].id, sizeof way[1].id);
-        way[0] = way[1];
-        way[1] = older;
-        return way[0].n;
+    const struct hot older = set[0];
+    if (set[1].lo == w->lo && set[1].hi == w->hi) {
+        memcpy(out, set[1].id, sizeof set[1].id);
+        set[0] = set[1];
+        set[1] = older;
+        return set[0].n;
     }
     const size_t k = encode_anew(e, w->s, w->n, w->hash, out);
     if (k && k <= HOT_IDS) {
-        way[1] = older;
-        way[0] = (struct hot){.lo = w->lo, .hi = w->hi, .n = (uint32_t)k};
-        memcpy(way[0].id, out, k * sizeof *out);
+        set[1] = older;
+        set[0] = (struct hot){.lo = w->lo, .hi = w->hi, .n = (uint32_t)k};
+        memcpy(set[0].id, out, k * sizeof *out);
     }
     return k;
 }
@@ -142,8 +142,8 @@ static int encode_plain(k3_encoder *e, uint8_t *s, uint8_t *end, k3_ids *out, k3
     return status;
 }
 
-/* Text between two cuts. */
-static int encode_cut(k3_encoder *e, uint8_t *s, uint8_t *end, k3_ids *out, k3_err *err)
+/* One chunk, [s, end). */
+static int encode_chunk(k3_encoder *e, uint8_t *s, uint8_t *end, k3_ids *out, k3_err *err)
 {
     uint32_t id;
     /* a text of n bytes has at most n ids */
@@ -165,13 +165,13 @@ static int encode_cut(k3_encoder *e, uint8_t *s, uint8_t *end, k3_ids *out, k3_e
     return status ? status : encode_plain(e, s, end, out, err);
 }
 
-/* Goes on over the text, encoding up to each cut; what is left then starts at the last cut. */
+/* Goes on over the text, encoding each whole chunk; what is left then starts a chunk. */
 static int advance(k3_encoder *e, bool final, k3_ids *out, k3_err *err)
 {
     uint8_t *const s = (uint8_t *)e->text.data, *const end = s + e->text.n, *p = s + e->pos, *start = s;
-    bool cut;
-    while (p += k3_cut_next(&e->cuts, p, end, final, &cut), cut) {
-        int status = encode_cut(e, start, p, out, err);
+    bool ended;
+    while (p += k3_chunk_next(&e->chunk, p, end, final, &ended), ended) {
+        int status = encode_chunk(e, start, p, out, err);
         if (status)
             return status;
         start = p;
@@ -187,7 +187,7 @@ int k3_encoder_feed(k3_encoder *e, const void *text, size_t size, k3_ids *out, k
 {
     const char *from = text;
     while (size) {
-        const size_t n = size < PART ? size : PART;
+        const size_t n = size < FEED_BYTES ? size : FEED_BYTES;
         int status = k3_bytes_reserve(&e->text, n + 1 + SLACK, err);
         if (status)
             return status;
@@ -207,9 +207,9 @@ int k3_encoder_end(k3_encoder *e, k3_ids *out, k3_err *err)
     if (!status)
         status = advance(e, true, out, err);
     if (!status)
-        status = encode_cut(e, (uint8_t *)e->text.data, (uint8_t *)e->text.data + e->text.n, out, err);
+        status = encode_chunk(e, (uint8_t *)e->text.data, (uint8_t *)e->text.data + e->text.n, out, err);
     e->text.n = e->pos = 0;
-    e->cuts = (struct cuts){0};
+    e->chunk = (struct chunk_count){0};
     return status;
 }
 

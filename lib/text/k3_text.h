@@ -75,7 +75,7 @@ typedef struct k3_encoder k3_encoder;
 int k3_encoder_new(k3_encoder **encoder, const k3_vocab *vocab, bool special, k3_err *err);
 void k3_encoder_free(k3_encoder *encoder); /* NULL is fine */
 
-/* One text may come in any number of parts. Ids are appended to *out as soon as no later part can change
+/* One text may come in any number of calls. Ids are appended to *out as soon as no later call can change
  * them, at the latest every 400,000 characters; k3_encoder_end gives the rest and makes ready for the next
  * text. Memory stays bounded by one slice of 400,000 characters. Only memory can fail (K3_ESYS). */
 int k3_encoder_feed(k3_encoder *encoder, const void *text, size_t size, k3_ids *out, k3_err *err);
@@ -123,7 +123,8 @@ int k3_decode_end(k3_decoder *decoder, k3_bytes *out, k3_err *err);
 
 /* ---- ids as decimal text ----------------------------------------------------------- */
 
-/* Ids are separated by blanks (space, tab, CR) and lines; parts of the text may end anywhere. */
+/* Ids are separated by blanks (space, tab, CR) and lines. A line may also be one JSON array of ids: [1, 2]. Calls may
+ * divide the text anywhere. */
 typedef struct k3_id_reader {
     const char *name; /* of the input, for messages */
     uint32_t vocab;   /* ids must be below it */
@@ -133,6 +134,7 @@ typedef struct k3_id_reader {
     char word[24];    /* the number in progress, [len] */
     unsigned len;
     uint64_t value;
+    int state;        /* inside a line; 0 to begin with */
 } k3_id_reader;
 
 enum { K3_ID_MORE = 100, K3_ID_VALUE, K3_ID_LINE };
@@ -141,7 +143,7 @@ enum { K3_ID_MORE = 100, K3_ID_VALUE, K3_ID_LINE };
  * at the end of a line, K3_ID_MORE when *at has reached `end`. K3_EDATA, with
  * the line and the byte in the message, for what is no id below `vocab`. */
 int k3_id_next(k3_id_reader *reader, const char **at, const char *end, uint32_t *id, k3_err *err);
-/* After the last part: K3_ID_VALUE if a number was in progress, else K3_ID_MORE, or K3_EDATA. */
+/* After the last call: K3_ID_VALUE if a number was in progress, else K3_ID_MORE, or K3_EDATA. */
 int k3_id_end(k3_id_reader *reader, uint32_t *id, k3_err *err);
 
 /* Writes id in decimal to `to` (at least 10 bytes); returns the number of bytes. */

@@ -69,7 +69,7 @@ static size_t merge_short(k3_merger *m, const uint8_t *s, size_t n, uint32_t *ou
 {
     uint8_t start[SHORT + 1]; /* token i is s[start[i] .. start[i+1]) */
     uint32_t rank[SHORT];     /* of token i joined with the next */
-    size_t parts = n;
+    size_t tokens = n;
     for (size_t i = 0; i < n; i++) {
         start[i] = (uint8_t)i;
         out[i] = m->v->byte_id[s[i]];
@@ -78,17 +78,17 @@ static size_t merge_short(k3_merger *m, const uint8_t *s, size_t n, uint32_t *ou
     start[n] = (uint8_t)n;
     for (;;) {
         size_t at = 0;
-        for (size_t i = 1; i + 1 < parts; i++)
+        for (size_t i = 1; i + 1 < tokens; i++)
             if (rank[i] < rank[at])
                 at = i;
-        if (parts == 1 || rank[at] == NO_ID)
-            return parts;
+        if (tokens == 1 || rank[at] == NO_ID)
+            return tokens;
         out[at] = rank[at];
-        parts--;
-        memmove(start + at + 1, start + at + 2, (parts - at) * sizeof *start);
-        memmove(out + at + 1, out + at + 2, (parts - at - 1) * sizeof *out);
-        memmove(rank + at + 1, rank + at + 2, (parts - at - 1) * sizeof *rank);
-        rank[at] = at + 1 < parts ? join(m, out[at], out[at + 1], s + start[at], start[at + 2] - start[at]) : NO_ID;
+        tokens--;
+        memmove(start + at + 1, start + at + 2, (tokens - at) * sizeof *start);
+        memmove(out + at + 1, out + at + 2, (tokens - at - 1) * sizeof *out);
+        memmove(rank + at + 1, rank + at + 2, (tokens - at - 1) * sizeof *rank);
+        rank[at] = at + 1 < tokens ? join(m, out[at], out[at + 1], s + start[at], start[at + 2] - start[at]) : NO_ID;
         if (at)
             rank[at - 1] = join(m, out[at - 1], out[at], s + start[at - 1], start[at + 1] - start[at - 1]);
     }
@@ -160,7 +160,7 @@ static bool k3_grow(k3_merger *m, size_t n)
 
 static size_t merge_long(k3_merger *m, const uint8_t *s, size_t n, uint32_t *out)
 {
-    size_t pending = 0, parts = 0;
+    size_t pending = 0, tokens = 0;
     if (n >= UINT32_MAX || !k3_grow(m, n))
         return 0;
     struct node *const node = m->node;
@@ -188,8 +188,8 @@ static size_t merge_long(k3_merger *m, const uint8_t *s, size_t n, uint32_t *out
             look(m, s, n, node[i].prev, &pending);
     }
     for (uint32_t i = 0; i < n; i = node[i].next)
-        out[parts++] = node[i].id;
-    return parts;
+        out[tokens++] = node[i].id;
+    return tokens;
 }
 
 size_t k3_merge(k3_merger *m, const uint8_t *s, size_t n, uint32_t *out)

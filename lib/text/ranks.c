@@ -131,6 +131,8 @@ int k3_vocab_parse_ranks(k3_vocab *v, const char *path, const char *data, size_t
     uint8_t table[256];
     const uint8_t *digit = base64_digits(table);
     size_t cap = 0, used = 0;
+    if (k3_byte_order_mark(data, size))
+        return k3_fail_at(err, K3_EDATA, path, NULL, -1, "%s", k3_byte_order_mark(data, size));
     if (!(v->bytes = malloc(size + SLACK)))
         return k3_fail(err, K3_ESYS, "%s: out of memory", path);
     for (; s < end; v->ranks++) {

@@ -19,6 +19,8 @@ static const char *type_name(const json_t *j)
 static int parse(const char *path, const char *data, size_t size, json_t **root, k3_err *err)
 {
     json_error_t why;
+    if (k3_byte_order_mark(data, size))
+        return k3_fail_at(err, K3_EDATA, path, NULL, -1, "%s", k3_byte_order_mark(data, size));
     if (!(*root = json_loadb(data, size, JSON_REJECT_DUPLICATES, &why)))
         return k3_fail_at(err, K3_EDATA, path, NULL, -1, "line %d: not JSON: %s", why.line, why.text);
     if (!json_is_object(*root))

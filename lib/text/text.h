@@ -32,18 +32,18 @@ unsigned k3_utf8_length(const uint8_t *p, const uint8_t *end, bool *incomplete);
  * that is no part of UTF-8 (0xFF) with SLACK readable bytes. */
 const uint8_t *k3_split_next(const uint8_t *p, const uint8_t *end);
 
-/* ---- the official cuts ---- */
+/* ---- chunks: the lengths of text that the pre-split gets (chunks.c) ---- */
 
 /* Where the text is in its slice of 400,000 characters and in a run of
  * characters that are all white space, or all not, in the sense of Python's isspace(). */
-struct cuts {
+struct chunk_count {
     uint32_t chars, run;
     bool run_is_space;
 };
 
-/* Bytes from p to the next cut (*cut), or to the end of the text at hand; a
+/* Bytes from p to the end of its chunk (*ended), or to the end of the text at hand; a
  * sequence that is incomplete there is left alone unless the text is `final`. */
-size_t k3_cut_next(struct cuts *c, const uint8_t *p, const uint8_t *end, bool final, bool *cut);
+size_t k3_chunk_next(struct chunk_count *c, const uint8_t *p, const uint8_t *end, bool final, bool *ended);
 
 /* True if the text is nothing but white space in that sense. */
 bool k3_all_space(const char *s, size_t n);

@@ -131,3 +131,61 @@ Test(base_talk, how_programs_end)
     cr_expect_eq(program(reader_is_gone, "/dev/null", text, sizeof text), 0);
     cr_expect_str_eq(text, "");
 }
+
+/* What a message quotes can neither break the line nor speak to the terminal, and is valid UTF-8. */
+Test(base_talk, quoted_text_is_printable)
+{
+    static const char *const pairs[][2] = {
+        {"plain \xC3\xA9 \xE4\xB8\x96 \xF0\x9F\x98\x80", "plain \xC3\xA9 \xE4\xB8\x96 \xF0\x9F\x98\x80"},
+        {"a\nb\tc\rd\x1b[31m\x7f\x01", "a\\nb\\tc\\x0dd\\x1b[31m\\x7f\\x01"},
+        {"\xEF", "\\xef"},                                       /* a lone byte of a mark */
+        {"\xEF\xBB", "\\xef\\xbb"},
+        {"\xEF\xBB\xBFx", "<BOM>x"},
+        {"\x9b" "31m", "\\x9b31m"},                             /* C1 as a raw byte */
+        {"\xC2\x9b" "31m \xC2\x80\xC2\x9f", "\\u009b31m \\u0080\\u009f"}, /* C1 as characters */
+        {"\xE2\x80\xAE\xD8\x9C\xE2\x81\xA6\xE2\x80\x8F", "\\u202e\\u061c\\u2066\\u200f"},
+        {"\xE2\x80\xA8\xE2\x80\x8B\xF3\xA0\x81\x81", "\\u2028\\u200b\\U000e0041"},
+        {"\xED\xA0\x80", "\\xed\\xa0\\x80"},                   /* half of a surrogate pair */
+        {"\xC0\x80\xF5\x80", "\\xc0\\x80\\xf5\\x80"},
+        {"\xF0\x9F\x98", "\\xf0\\x9f\\x98"},                   /* cut short */
+    };
+    char out[200];
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        cr_expect_eq(k3_printable(out, sizeof out, pairs[i][0]), strlen(pairs[i][1]));
+        cr_expect_str_eq(out, pairs[i][1]);
+    }
+    cr_expect_eq(k3_printable(out, 6, "abc\xC3\xA9\xC3\xA9"), 5);
+    cr_expect_str_eq(out, "abc\xC3\xA9", "cut inside a character");
+}
+
+static char any_name[600];
+
+static int quotes_any_name(void)
+{
+    k3_prog_start("k3-x");
+    k3_err err = {0};
+    k3_fail_at(&err, K3_EDATA, any_name, any_name, 3, "\"%.60s\" is nothing", any_name);
+    return k3_prog_end(k3_report_error(&err));
+}
+
+/* Names of any bytes, cut wherever a field ends: a message is one line of valid UTF-8 without controls. */
+Test(base_talk, any_bytes_give_one_printable_line)
+{
+    uint64_t r = 88172645463325252u;
+    char text[20000];
+    for (int round = 0; round < 40; round++) {
+        const size_t n = round < 20 ? (size_t)round * 7 + 1 : sizeof any_name - 1;
+        for (size_t i = 0; i < n; i++) {
+            r ^= r << 13, r ^= r >> 7, r ^= r << 17;
+            any_name[i] = (char)(r >> 40) ? (char)(r >> 40) : 'x';
+        }
+        any_name[n] = 0;
+        cr_expect_eq(program(quotes_any_name, "/dev/null", text, sizeof text), K3_EDATA);
+        const size_t size = strlen(text);
+        cr_assert(size && text[size - 1] == '\n');
+        text[size - 1] = 0;
+        char again[sizeof text];
+        k3_printable(again, sizeof again, text);
+        cr_expect_str_eq(again, text, "the line still holds what must be escaped");
+    }
+}

@@ -115,8 +115,8 @@ Test(text_decode, round_trip)
     k3_encoder_free(e);
 }
 
-/* Reads `text` in parts of `part` bytes; the events as text: numbers, '/' for a line, then the error. */
-static const char *events(const char *text, size_t part)
+/* Reads `text` in steps of `step` bytes; the events as text: numbers, '/' for a line, then the error. */
+static const char *events(const char *text, size_t step)
 {
     static char shown[400];
     k3_id_reader r = {.name = "in", .vocab = 2048};
@@ -125,8 +125,8 @@ static const char *events(const char *text, size_t part)
     size_t used = 0, n = strlen(text);
     int got = K3_ID_MORE;
     shown[0] = 0;
-    for (size_t at = 0; at < n; at += part) {
-        const char *p = text + at, *const end = at + part < n ? p + part : text + n;
+    for (size_t at = 0; at < n; at += step) {
+        const char *p = text + at, *const end = at + step < n ? p + step : text + n;
         while ((got = k3_id_next(&r, &p, end, &id, &err)) != K3_ID_MORE) {
             if (got == K3_EDATA)
                 goto failed;
@@ -144,17 +144,31 @@ failed:
 
 Test(text_decode, id_reader)
 {
-    for (size_t part = 1; part < 12; part++) {
-        cr_expect_str_eq(events("", part), "");
-        cr_expect_str_eq(events("7", part), "7 ");
-        cr_expect_str_eq(events(" 12\t2047 \r\n\n0003 ", part), "12 2047 //3 ");
-        cr_expect_str_eq(events("5 6\n7 2048 9", part), "5 6 /7 in: line 2: id 2048 is outside the vocabulary of 2048 ids (id number 4) (at byte 6)");
-        cr_expect_str_eq(events("1x 2", part), "in: line 1: \"1x\" is not an id (at byte 0)");
-        cr_expect_str_eq(events("4 -1", part), "4 in: line 1: \"-\" is not an id (at byte 2)");
-        cr_expect_str_eq(events("4,5", part), "in: line 1: \"4,\" is not an id (at byte 0)");
-        cr_expect_str_eq(events("18446744073709551617", part),
+    for (size_t step = 1; step < 12; step++) {
+        cr_expect_str_eq(events("", step), "");
+        cr_expect_str_eq(events("7", step), "7 ");
+        cr_expect_str_eq(events(" 12\t2047 \r\n\n0003 ", step), "12 2047 //3 ");
+        cr_expect_str_eq(events("5 6\n7 2048 9", step), "5 6 /7 in: line 2: id 2048 is outside the vocabulary of 2048 ids (id number 4) (at byte 6)");
+        cr_expect_str_eq(events("1x 2", step), "in: line 1: \"1x\" is not an id (at byte 0)");
+        cr_expect_str_eq(events("4 -1", step), "4 in: line 1: \"-\" is not an id (at byte 2)");
+        cr_expect_str_eq(events("[]\n[ 1 , 22,3 ]\r\n[4]", step), "/1 22 3 /4 ");
+        cr_expect_str_eq(events("[1, 2048]", step), "1 in: line 1: id 2048 is outside the vocabulary of 2048 ids (id number 2) (at byte 4)");
+        cr_expect_str_eq(events("[1 2]", step), "1 in: line 1: \"2\" in an array of ids, where a comma or ] was expected (at byte 3)");
+        cr_expect_str_eq(events("[1,,2]", step), "1 in: line 1: \",\" in an array of ids, where an id was expected (at byte 3)");
+        cr_expect_str_eq(events("[1,]", step), "1 in: line 1: \"]\" in an array of ids, where an id was expected (at byte 3)");
+        cr_expect_str_eq(events("[[1]]", step), "in: line 1: \"[\" in an array of ids, where an id or ] was expected (at byte 1)");
+        cr_expect_str_eq(events("[1]\n[2] 3", step), "1 /2 in: line 2: \"3\" in an array of ids, where the end of the line was expected (at byte 8)");
+        cr_expect_str_eq(events("1 [2]", step), "1 in: line 1: \"[\" is not an id (at byte 2)");
+        cr_expect_str_eq(events("[1,\n2]", step), "1 in: line 1: ends inside an array of ids, where an id was expected (at byte 3)");
+        cr_expect_str_eq(events("[1", step), "in: line 1: ends inside an array of ids (at byte 2)");
+        cr_expect_str_eq(events("[1.5]", step), "in: line 1: \"1.\" is not an id (at byte 1)");
+        cr_expect_str_eq(events("\xEF\xBB\xBF" "1", step), "in: begins with a byte order mark (BOM, EF BB BF); save it as UTF-8 without one (at byte 0)");
+        cr_expect_str_eq(events("\xEF\xBB" "1", step), "in: line 1: \"\xEF\xBB" "1\" is not an id (at byte 0)");
+        cr_expect_str_eq(events("1 \xEF\xBB\xBF", step), "1 in: line 1: \"\xEF\" is not an id (at byte 2)");
+        cr_expect_str_eq(events("4,5", step), "in: line 1: \"4,\" is not an id (at byte 0)");
+        cr_expect_str_eq(events("18446744073709551617", step),
                          "in: line 1: id 18446744073709551617 is outside the vocabulary of 2048 ids (id number 1) (at byte 0)");
-        cr_expect_str_eq(events("99999999999999999999999999", part), "in: line 1: \"999999999999999999999999\" is not an id (at byte 0)");
+        cr_expect_str_eq(events("99999999999999999999999999", step), "in: line 1: \"999999999999999999999999\" is not an id (at byte 0)");
     }
 }
 

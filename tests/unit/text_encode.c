@@ -81,14 +81,14 @@ Test(text_encode, merge)
     k3_ids_free(&want);
 }
 
-static void expect_cuts(const uint8_t *s, size_t n, size_t part, const char *what)
+static void expect_chunks(const uint8_t *s, size_t n, size_t step, const char *what)
 {
     k3_ids got = {0}, want = {0};
-    struct cuts c = {0};
+    struct chunk_count c = {0};
     const uint8_t *p = s;
-    for (size_t have = part < n ? part : n;; have = have + part < n ? have + part : n) {
-        bool cut;
-        while (p += k3_cut_next(&c, p, s + have, have == n, &cut), cut) {
+    for (size_t have = step < n ? step : n;; have = have + step < n ? have + step : n) {
+        bool ended;
+        while (p += k3_chunk_next(&c, p, s + have, have == n, &ended), ended) {
             cr_assert_eq(k3_ids_reserve(&got, 1, NULL), 0);
             got.id[got.n++] = (uint32_t)(p - s);
         }
@@ -97,13 +97,13 @@ static void expect_cuts(const uint8_t *s, size_t n, size_t part, const char *wha
     }
     oracle_cut(s, n, &want);
     want.n -= want.n > 0; /* the end of the text */
-    expect_same(&got, &want, what, part);
+    expect_same(&got, &want, what, step);
     k3_ids_free(&got);
     k3_ids_free(&want);
 }
 
 /* Off by one at 25,000 and 400,000; a run counted across a slice; U+001C; bytes counted for characters. */
-Test(text_encode, cuts)
+Test(text_encode, chunks)
 {
     static const char *const units[] = {"a", " ", "\n", "\x1C", "\xC3\xA9", "\xE3\x80\x80", "\xE4\xB8\x96", "\xF0\x9F\x98\x80", "\xFF", "a\x1C", "\xE2\x80\xA8"};
     static const size_t counts[] = {24999, 25000, 25001, 50000, 50001, 399999, 400000, 400001, 424999, 425001, 800001};
@@ -115,13 +115,13 @@ Test(text_encode, cuts)
                 memset(s, lead % 2 ? '-' : ' ', lead);
                 for (size_t i = 0; i < counts[k]; i++)
                     memcpy(s + lead + i * unit, units[u], unit);
-                expect_cuts(s, n, k % 2 ? n + 1 : 65536, units[u]);
+                expect_chunks(s, n, k % 2 ? n + 1 : 65536, units[u]);
                 free(s);
             }
 }
 
 /* Runs that end and begin inside blocks of 16 bytes, near the limits. */
-Test(text_encode, cuts_random)
+Test(text_encode, chunks_random)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
         uint64_t r = seed;
@@ -137,23 +137,23 @@ Test(text_encode, cuts_random)
                     s[n++] = 0xA9;
             }
         }
-        expect_cuts(s, n, seed % 2 ? n + 1 : 1000, "random runs");
+        expect_chunks(s, n, seed % 2 ? n + 1 : 1000, "random runs");
         free(s);
     }
 }
 
-/* All steps together, fed in parts: a part that ends inside a character, the cache, bytes left over from the text before. */
+/* All steps together, fed in steps: a step that ends inside a character, the cache, bytes left over from the text before. */
 Test(text_encode, whole)
 {
     k3_ids got = {0}, want = {0};
     for (uint64_t seed = 1; seed <= 300; seed++) {
         size_t n;
         char *s = random_text(seed, seed % 90, seed % 2, &n);
-        const size_t part = 1 + seed % 7;
+        const size_t step = 1 + seed % 7;
         got.n = want.n = 0;
         oracle_encode(vocab, (const uint8_t *)s, n, &want);
-        for (size_t at = 0; at < n; at += part)
-            cr_assert_eq(k3_encoder_feed(encoder, s + at, at + part < n ? part : n - at, &got, NULL), 0);
+        for (size_t at = 0; at < n; at += step)
+            cr_assert_eq(k3_encoder_feed(encoder, s + at, at + step < n ? step : n - at, &got, NULL), 0);
         cr_assert_eq(k3_encoder_end(encoder, &got, NULL), 0);
         expect_same(&got, &want, "ids", seed);
         free(s);

@@ -1,6 +1,7 @@
-/* The official wrapper never gives the pre-split more than 400,000 characters,
- * and inside such a slice never more than 25,000 in a row that are all white
- * space or all not. Ids at these cuts differ from those of the uncut text. */
+/* Chunks of a text: the official wrapper never gives the pre-split more than
+ * 400,000 characters (a slice), and inside a slice never more than 25,000 in a
+ * row that are all white space or all not. Ids at the end of a chunk differ
+ * from those of the undivided text. */
 #include "text.h"
 
 #ifdef __SSE2__
@@ -33,12 +34,12 @@ static inline bool is_space_wide(const uint8_t *p)
     }
 }
 
-/* One more character; false if the text must be cut before it. */
-static inline bool count(struct cuts *c, bool space)
+/* One more character; false if the chunk must end before it. */
+static inline bool count(struct chunk_count *c, bool space)
 {
     const bool same = c->run && space == c->run_is_space;
     if (c->chars == SLICE) {
-        *c = (struct cuts){0};
+        *c = (struct chunk_count){0};
         return false;
     }
     if (same && c->run == RUN) {
@@ -51,8 +52,8 @@ static inline bool count(struct cuts *c, bool space)
     return true;
 }
 
-/* Passes over blocks of 16 ASCII bytes in which no cut can fall. */
-static const uint8_t *pass_ascii(struct cuts *c, const uint8_t *p, const uint8_t *end)
+/* Passes over blocks of 16 ASCII bytes in which no chunk can end. */
+static const uint8_t *pass_ascii(struct chunk_count *c, const uint8_t *p, const uint8_t *end)
 {
 #ifdef __SSE2__
     for (; end - p >= 16 && c->chars + 16 <= SLICE && c->run + 16 <= RUN; p += 16, c->chars += 16) {
@@ -77,10 +78,10 @@ static const uint8_t *pass_ascii(struct cuts *c, const uint8_t *p, const uint8_t
     return p;
 }
 
-size_t k3_cut_next(struct cuts *c, const uint8_t *p, const uint8_t *end, bool final, bool *cut)
+size_t k3_chunk_next(struct chunk_count *c, const uint8_t *p, const uint8_t *end, bool final, bool *ended)
 {
     const uint8_t *const start = p;
-    *cut = false;
+    *ended = false;
     while (p < end) {
         const uint8_t *const next = pass_ascii(c, p, end);
         /* what stopped it lies in the next 16 bytes */
@@ -91,7 +92,7 @@ size_t k3_cut_next(struct cuts *c, const uint8_t *p, const uint8_t *end, bool fi
             if (incomplete && !final)
                 return (size_t)(p - start);
             if (!count(c, n > 1 ? is_space_wide(p) : n && is_space_byte(*p))) {
-                *cut = true;
+                *ended = true;
                 return (size_t)(p - start);
             }
             p += n ? n : 1;

@@ -1,6 +1,7 @@
 /* JSON as Python's json.dumps(ensure_ascii=False) writes it, which is what the model was trained on. */
 #include "json_text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,7 +10,7 @@ static int put(k3_bytes *out, const char *s, k3_err *err)
     return k3_bytes_add(out, s, strlen(s), err);
 }
 
-static int put_string(k3_bytes *out, const char *s, size_t n, k3_err *err)
+int k3_json_quote(k3_bytes *out, const char *s, size_t n, k3_err *err)
 {
     static const char letters[] = "btn?fr"; /* of 8 to 13 */
     int status = put(out, "\"", err);
@@ -31,11 +32,13 @@ static int put_string(k3_bytes *out, const char *s, size_t n, k3_err *err)
     return status ? status : put(out, "\"", err);
 }
 
-/* The shortest digits that read back as v; in plain notation from 1e-4 up to 1e16. */
+/* As Python prints a double: the shortest digits that read back as v; in plain notation from 1e-4 up to 1e16. */
 static int put_real(k3_bytes *out, double v, k3_err *err)
 {
     char text[40];
     int digits = 1;
+    if (isnan(v) || isinf(v))
+        return put(out, isnan(v) ? "NaN" : v < 0 ? "-Infinity" : "Infinity", err);
     do
         snprintf(text, sizeof text, "%.*e", digits - 1, v);
     while (strtod(text, NULL) != v && ++digits <= 17);
@@ -43,6 +46,25 @@ static int put_real(k3_bytes *out, double v, k3_err *err)
     if (exponent >= -4 && exponent < 16)
         snprintf(text, sizeof text, "%.*f", decimals > 1 ? decimals : 1, v);
     return put(out, text, err);
+}
+
+/* A number by its literal: whole ones keep their digits, the others become doubles. */
+static int put_number(k3_bytes *out, struct k3_span literal, k3_err *err)
+{
+    char word[64];
+    if (literal.size == 2 && !memcmp(literal.s, "-0", 2))
+        return put(out, "0", err);
+    if (strspn(literal.s, "-0123456789") >= literal.size)
+        return k3_bytes_add(out, literal.s, literal.size, err);
+    char *text = literal.size < sizeof word ? word : malloc(literal.size + 1);
+    if (!text)
+        return k3_fail(err, K3_ESYS, "out of memory");
+    memcpy(text, literal.s, literal.size);
+    text[literal.size] = 0;
+    int status = put_real(out, strtod(text, NULL), err);
+    if (text != word)
+        free(text);
+    return status;
 }
 
 static int by_name(const void *a, const void *b)
@@ -66,7 +88,7 @@ static const char **names_of(json_t *object, bool sorted, size_t *n)
     return names;
 }
 
-static int put_object(k3_bytes *out, json_t *j, int style, k3_err *err)
+static int put_object(k3_bytes *out, const k3_json *doc, json_t *j, int style, k3_err *err)
 {
     size_t n;
     const char **names = names_of(j, style & K3_JSON_SORTED, &n);
@@ -75,39 +97,35 @@ static int put_object(k3_bytes *out, json_t *j, int style, k3_err *err)
         if (i)
             status = put(out, style & K3_JSON_COMPACT ? "," : ", ", err);
         if (!status)
-            status = put_string(out, names[i], strlen(names[i]), err);
+            status = k3_json_quote(out, names[i], strlen(names[i]), err);
         if (!status)
             status = put(out, style & K3_JSON_COMPACT ? ":" : ": ", err);
         if (!status)
-            status = k3_json_text(out, json_object_get(j, names[i]), style, err);
+            status = k3_json_text(out, doc, json_object_get(j, names[i]), style, err);
     }
     free(names);
     return status ? status : put(out, "}", err);
 }
 
-int k3_json_text(k3_bytes *out, json_t *j, int style, k3_err *err)
+int k3_json_text(k3_bytes *out, const k3_json *doc, json_t *j, int style, k3_err *err)
 {
-    char number[24];
     int status;
     switch (json_typeof(j)) {
     case JSON_OBJECT:
-        return put_object(out, j, style, err);
+        return put_object(out, doc, j, style, err);
     case JSON_ARRAY:
         status = put(out, "[", err);
         for (size_t i = 0; i < json_array_size(j) && !status; i++) {
             if (i)
                 status = put(out, style & K3_JSON_COMPACT ? "," : ", ", err);
             if (!status)
-                status = k3_json_text(out, json_array_get(j, i), style, err);
+                status = k3_json_text(out, doc, json_array_get(j, i), style, err);
         }
         return status ? status : put(out, "]", err);
     case JSON_STRING:
-        return put_string(out, json_string_value(j), json_string_length(j), err);
+        return k3_json_quote(out, json_string_value(j), json_string_length(j), err);
     case JSON_INTEGER:
-        snprintf(number, sizeof number, "%lld", (long long)json_integer_value(j));
-        return put(out, number, err);
-    case JSON_REAL:
-        return put_real(out, json_real_value(j), err);
+        return put_number(out, k3_json_number(doc, j), err);
     case JSON_TRUE:
         return put(out, "true", err);
     case JSON_FALSE:
@@ -122,8 +140,7 @@ static const char *skip_blanks(const char *p)
     return p + strspn(p, " \t\r\n");
 }
 
-/* End of the string at p, behind its second quote. */
-static const char *skip_string(const char *p)
+const char *k3_json_skip_string(const char *p)
 {
     for (p++; *p != '"'; p++)
         if (*p == '\\')
@@ -131,15 +148,15 @@ static const char *skip_string(const char *p)
     return p + 1;
 }
 
-static const char *skip_value(const char *p)
+const char *k3_json_skip_value(const char *p)
 {
     if (*p == '"')
-        return skip_string(p);
+        return k3_json_skip_string(p);
     if (*p != '{' && *p != '[')
         return p + strcspn(p, " \t\r\n,]}");
     for (int depth = 0;;) {
         if (*p == '"') {
-            p = skip_string(p);
+            p = k3_json_skip_string(p);
             continue;
         }
         depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
@@ -149,10 +166,21 @@ static const char *skip_value(const char *p)
     }
 }
 
-const char *k3_json_next_value(const char *p, const char **end)
+bool k3_json_next_member(const char **p, struct k3_span *name, struct k3_span *value)
 {
-    p = skip_blanks(skip_string(skip_blanks(skip_blanks(p) + 1))); /* past { or , and the name */
-    p = skip_blanks(p + 1);                                        /* past the colon */
-    *end = skip_value(p);
-    return p;
+    const char *at = skip_blanks(*p);
+    if (*at == '}')
+        return false;
+    at = skip_blanks(at + 1); /* past { or , */
+    if (*at == '}')
+        return false;
+    name->s = at;
+    at = k3_json_skip_string(at);
+    name->size = (size_t)(at - name->s);
+    at = skip_blanks(skip_blanks(at) + 1); /* past the colon */
+    value->s = at;
+    at = k3_json_skip_value(at);
+    value->size = (size_t)(at - value->s);
+    *p = at;
+    return true;
 }

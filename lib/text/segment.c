@@ -64,14 +64,14 @@ void k3_seg_control(k3_chat *c, int which)
         c->out->id[c->out->n++] = c->control[which];
 }
 
-static void attribute(k3_chat *c, const char *key, const char *value)
+void k3_seg_attribute(k3_chat *c, const char *key, const char *value, size_t size)
 {
     char segment[16];
     int n = snprintf(segment, sizeof segment, " %s", key);
     k3_seg_text(c, segment, (size_t)n);
     k3_seg_words(c, "=\"");
     c->scratch.n = 0;
-    for (const char *p = value; *p && !c->status; p++)
+    for (const char *p = value; p < value + size && !c->status; p++)
         c->status = *p == '&'   ? k3_bytes_add(&c->scratch, "&amp;", 5, c->err)
                     : *p == '"' ? k3_bytes_add(&c->scratch, "&quot;", 6, c->err)
                                 : k3_bytes_add(&c->scratch, p, 1, c->err);
@@ -89,7 +89,7 @@ void k3_seg_open(k3_chat *c, const char *tag, ...)
     while ((key = va_arg(ap, const char *))) {
         const char *value = va_arg(ap, const char *);
         if (value)
-            attribute(c, key, value);
+            k3_seg_attribute(c, key, value, strlen(value));
     }
     va_end(ap);
     k3_seg_control(c, SEP);
@@ -115,7 +115,7 @@ void k3_seg_system(k3_chat *c, const char *type, const char *before, json_t *jso
     if (!c->status)
         c->status = k3_bytes_add(&c->scratch, before, strlen(before), c->err);
     if (!c->status && json)
-        c->status = k3_json_text(&c->scratch, json, K3_JSON_COMPACT | K3_JSON_SORTED, c->err);
+        c->status = k3_json_text(&c->scratch, c->doc, json, K3_JSON_COMPACT | K3_JSON_SORTED, c->err);
     if (!c->status)
         c->status = k3_bytes_add(&c->scratch, after, strlen(after), c->err);
     k3_seg_text(c, c->scratch.data, c->scratch.n);

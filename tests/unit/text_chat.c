@@ -263,26 +263,114 @@ Test(text_chat, schema, .init = open_small, .fini = close_model)
     }
 }
 
-/* json.dumps of numbers and strings, as Python prints them. */
+/* Any JSON that Python reads, written as Python's json.dumps writes it: the pairs come from tests/fixtures/tok/json-dumps. */
 Test(text_chat, json_text)
 {
-    static const char *const pairs[][2] = {
-        {"[0.1,1.0,1e15,1e16,123456789012345680.0,0.0001,0.00001,1.5e-7,1e100,5e-324,1.7976931348623157e308,-0.0]",
-         "[0.1, 1.0, 1000000000000000.0, 1e+16, 1.2345678901234568e+17, 0.0001, 1e-05, 1.5e-07, 1e+100, 5e-324, "
-         "1.7976931348623157e+308, -0.0]"},
-        {"[0,-7,9223372036854775807]", "[0, -7, 9223372036854775807]"},
-        {"\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0000\\u001f\\u007f\\u00e9\\ud83d\\ude00\"", "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u001f\x7F\xC3\xA9\xF0\x9F\x98\x80\""},
-        {"{}", "{}"},
-        {"[]", "[]"},
-    };
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        json_t *j = json_loads(pairs[i][0], JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-        k3_bytes out = {0};
-        cr_assert_not_null(j, "%s", pairs[i][0]);
-        cr_assert_eq(k3_json_text(&out, j, 0, NULL), 0);
-        cr_assert_eq(k3_bytes_add(&out, "", 1, NULL), 0);
-        cr_expect_str_eq(out.data, pairs[i][1]);
-        k3_bytes_free(&out);
-        json_decref(j);
+    char *text;
+    size_t n, pairs = 0;
+    cr_assert_eq(k3_read_file("tests/fixtures/tok/json-dumps.tsv", 1 << 20, &text, &n, NULL), 0);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), pairs++) {
+        char *const plain = strchr(line, '\t') + 1, *const compact = strchr(plain, '\t') + 1;
+        plain[-1] = compact[-1] = 0;
+        json_error_t why;
+        k3_json doc;
+        cr_assert_eq(k3_json_read(&doc, line, strlen(line), K3_JSON_ANY, &why, NULL), 0, "%s: %s", line, why.text);
+        for (int style = 0; style < 2; style++) {
+            k3_bytes out = {0};
+            cr_assert_eq(k3_json_text(&out, &doc, doc.root, style ? K3_JSON_COMPACT | K3_JSON_SORTED : 0, NULL), 0);
+            cr_assert_eq(k3_bytes_add(&out, "", 1, NULL), 0);
+            cr_expect_str_eq(out.data, style ? compact : plain, "%s", line);
+            k3_bytes_free(&out);
+        }
+        k3_json_free(&doc);
+    }
+    cr_expect_geq(pairs, 400);
+    free(text);
+}
+
+/* What Python's json.loads refuses is refused, and not by way of the copy that jansson reads. */
+Test(text_chat, json_refused)
+{
+    static const char *const bad[] = {"", "01", "-", "1.", ".5", "1e", "1e+", "+1", "0x1", "1-2", "[1-2]", "[1 2]", "1.2.3", "--1", "-NaN",
+                                      "nan", "Infinit", "[1,]", "{1: 2}", "\"\\ud80\"", "\"\\x\"", "\"\x01\"", "\"a", "tru", "true1",
+                                      "[1\"a\"]", "{\"a\" 1}", "\xEF\xBB\xBF[]", "\"\xFF\""};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        json_error_t why;
+        k3_json doc;
+        cr_expect_eq(k3_json_read(&doc, bad[i], strlen(bad[i]), K3_JSON_ANY, &why, NULL), K3_EDATA, "%s", bad[i]);
+        cr_expect(!doc.root && !doc.number && why.text[0]);
+    }
+}
+
+/* Blank arguments are none, whatever Python's str.strip() removes. */
+Test(text_chat, blank_arguments, .init = open_small, .fini = close_model)
+{
+    static const char *const blanks[] = {"", " ", "\\n", "\\t\\t", "\\r\\n", "\\u000b\\f", "\\u001c\\u001d\\u001e\\u001f", "\\u0085",
+                                         "\\u00a0", "\\u1680", "\\u2000\\u2005\\u200a", "\\u2028\\u2029", "\\u202f\\u205f\\u3000"};
+    for (size_t i = 0; i < sizeof blanks / sizeof *blanks; i++) {
+        char message[300];
+        snprintf(message, sizeof message, CALLS("\"%s\""), blanks[i]);
+        expect_messages(message, CALL(""));
+    }
+    expect_messages(CALLS("\"\\u200b\""), CALL(OPEN("json type=\"object\"") "\xE2\x80\x8B" CLOSE("json")));
+}
+
+/* Numbers of any size, fractions, words for no number, duplicates, half pairs: literals in a text, Python's in an object. */
+Test(text_chat, literals, .init = open_small, .fini = close_model)
+{
+#define NUMBERS "{\"a\": 123456789012345678901234567890, \"b\": 1.50, \"c\": 1E400, \"d\": -0.0, \"e\": NaN, \"f\": [1e309, -0]}"
+#define QUOTED "{\\\"a\\\": 123456789012345678901234567890, \\\"b\\\": 1.50, \\\"c\\\": 1E400, \\\"d\\\": -0.0, \\\"e\\\": NaN, " \
+               "\\\"f\\\": [1e309, -0]}"
+    expect_messages(CALLS(NUMBERS),
+                    CALL(ARGUMENT("a", "number", "123456789012345678901234567890") ARGUMENT("b", "number", "1.5")
+                             ARGUMENT("c", "number", "Infinity") ARGUMENT("d", "number", "-0.0") ARGUMENT("e", "number", "NaN")
+                                 ARGUMENT("f", "array", "[Infinity, 0]")));
+    expect_messages(CALLS("\"" QUOTED "\""),
+                    CALL(ARGUMENT("a", "number", "123456789012345678901234567890") ARGUMENT("b", "number", "1.50")
+                             ARGUMENT("c", "number", "1E400") ARGUMENT("d", "number", "-0.0") ARGUMENT("e", "number", "NaN")
+                                 ARGUMENT("f", "array", "[1e309, -0]")));
+    expect_messages(CALLS("{\"a\": 1, \"b\": 2, \"a\": 3}"), CALL(ARGUMENT("a", "number", "3") ARGUMENT("b", "number", "2")));
+    expect_messages(CALLS("\"{\\\"a\\\": 1, \\\"b\\\": 2, \\\"a\\\": 3}\""),
+                    CALL(ARGUMENT("a", "number", "1") ARGUMENT("b", "number", "2") ARGUMENT("a", "number", "3")));
+    expect_messages(CALLS("{\"s\": \"\\ud800x\\ude00\\ud83d\\ude00\"}"),
+                    CALL(ARGUMENT("s", "string", "\xEF\xBF\xBDx\xEF\xBF\xBD\xF0\x9F\x98\x80")));
+    expect_messages("{\"role\": \"system\", \"tools\": [{\"b\": 1e309, \"a\": 18446744073709551616, \"b\": {\"z\": 1.50, \"y\": 1, \"z\": 2.50}}]}",
+                    OPEN("message role=\"system\" type=\"tool-declare\"")
+                    "## New Tools Available\nThe system dynamically extends the toolset via lazy-loading.\n"
+                    "You have access to all existing and extended tools.\nHere are the specs for the extended tools.\n\n"
+                    "```json\n[{\"a\":18446744073709551616,\"b\":{\"y\":1,\"z\":2.5}}]\n```" END);
+}
+
+/* A system message that brings tools and no content is a declaration and nothing else. */
+Test(text_chat, tools_without_content, .init = open_small, .fini = close_model)
+{
+    static const char *const contents[] = {"null", "\"\"", "[]", "[{\"type\": \"text\", \"text\": \"\"}]"};
+    char *want = prompt_of("[{\"role\": \"system\", \"tools\": [{}]}]");
+    for (size_t i = 0; i < sizeof contents / sizeof *contents; i++)
+        for (int developer = 0; developer < 2; developer++) {
+            char request[300];
+            snprintf(request, sizeof request, "[{\"role\": \"%s\", \"content\": %s, \"tools\": [{}]}]", developer ? "developer" : "system",
+                     contents[i]);
+            char *got = prompt_of(request);
+            cr_expect_str_eq(got, want, "%s", request);
+            free(got);
+        }
+    free(want);
+}
+
+/* Results find their calls by the text of an id, string or number. */
+Test(text_chat, ids_of_calls, .init = open_small, .fini = close_model)
+{
+    static const char *const ids[][2] = {{"1", "2"}, {"\"1\"", "2"}, {"1.50", "-7"}, {"123456789012345678901", "123456789012345678902"},
+                                         {"\"a\"", "\"b\""}, {"\"\"", "0"}, {"\"x\\u0000y\"", "\"x\""}};
+    static const char *const other[][2] = {{"\"1\"", "\"2\""}, {"1", "\"2\""}, {"1.5", "\"-7\""}, {"\"123456789012345678901\"", "123456789012345678902"},
+                                           {"\"a\"", "\"b\""}, {"\"\"", "0"}, {"\"x\\u0000y\"", "\"x\""}};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        char request[1000];
+        snprintf(request, sizeof request,
+                 "{\"role\": \"assistant\", \"tool_calls\": [{\"id\": %s, \"name\": \"f\"}, {\"id\": %s, \"name\": \"g\"}]}, "
+                 "{\"role\": \"tool\", \"%s\": %s, \"content\": \"b\"}, {\"role\": \"tool\", \"tool_call_id\": %s, \"content\": \"a\"}",
+                 ids[i][0], ids[i][1], i % 2 ? "id" : "tool_call_id", other[i][1], other[i][0]);
+        expect_messages(request, TWO_TEXT RESULT("f", "1", "a") RESULT("g", "2", "b"));
     }
 }

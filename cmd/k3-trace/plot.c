@@ -13,11 +13,14 @@ static const char usage[] =
     "its experts, most used first.\n";
 
 /* Points of the page. */
-enum { WIDTH = 844, LEFT = 64, RIGHT = 704, TOP = 64, CURVES = 340, GAP = 84, ROW = 5, SIZES = 56, BINS = 64 };
+enum { WIDTH = 844, LEFT = 64, RIGHT = 704, TOP = 72, CURVES = 340, GAP = 84, SIZES = 56 };
+/* Of the heat map: its columns at most, a layer's height, the height that a layer's number needs. */
+enum { COLUMNS = 64, ROW_MIN = 5, ROW_MAX = 14, HEAT = 460, LABEL = 14 };
 
 /* Okabe and Ito's palette: told apart with any colour vision, and in print. */
 static const char *const colour[] = {"#0072b2", "#e69f00", "#009e73", "#d55e00",
                                      "#cc79a7", "#56b4e9", "#999900", "#000000"};
+#define UNUSED "#eeeeee"
 static const char *const dashes[] = {"", "6 3", "2 2"};
 
 enum { DRAW_CURVES, DRAW_HEAT, DRAW_BOTH }; /* --kind */
@@ -62,7 +65,8 @@ struct scale {
 
 static double x_of(const struct scale *s, double bytes)
 {
-    return LEFT + (RIGHT - LEFT) * log(bytes / s->low) / log(s->high / s->low);
+    double x = LEFT + (RIGHT - LEFT) * log(bytes / s->low) / log(s->high / s->low);
+    return x < LEFT ? LEFT : x; /* sizes are whole slots: the first may be a little below the scale */
 }
 
 static double y_of(double miss)
@@ -151,7 +155,7 @@ static void draw_curves(const struct plot *p, const struct outcome *o, const str
     if (set > s->low && set < s->high) {
         line(p->to, x_of(s, set), TOP, x_of(s, set), TOP + CURVES, "mark");
         snprintf(text, sizeof text, "one token's set, %s", k3_fmt_bytes(bytes, (uint64_t)set));
-        label(p->to, x_of(s, set) - 5, TOP + CURVES - 8, "end", " class=\"note\"", text);
+        label(p->to, x_of(s, set), TOP - 5, "middle", " class=\"note\"", text); /* outside, where no curve is */
     }
     line(p->to, LEFT, y_of(floor), RIGHT, y_of(floor), "mark");
     snprintf(text, sizeof text, "first use of an expert, %.1f %%", 100 * floor);
@@ -176,18 +180,25 @@ static int descending(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* White to dark blue by use relative to even use: 1/8 and less to 32 and more. */
+/* Light to dark blue by use relative to even use: 1/8 and less to 32 and more. What is never used is UNUSED. */
 static void shade(char *buf, size_t size, double relative)
 {
     double t = relative > 0 ? (log2(relative) + 3) / 8 : 0;
     t = t < 0 ? 0 : t > 1 ? 1 : t;
-    snprintf(buf, size, "#%02x%02x%02x", (int)(247 - 239 * t), (int)(251 - 203 * t), (int)(255 - 148 * t));
+    snprintf(buf, size, "#%02x%02x%02x", (int)(214 - 206 * t), (int)(230 - 182 * t), (int)(245 - 138 * t));
 }
 
-static void draw_layer(FILE *to, uint64_t *uses, int experts, double y)
+/* Left edge of a column, at a whole point: no seams. */
+static int column_at(int column, int columns)
+{
+    return LEFT + (RIGHT - LEFT) * column / columns;
+}
+
+/* Columns of as many experts each; with few experts, one each. */
+static void draw_layer(FILE *to, uint64_t *uses, int experts, int y, int row)
 {
     uint64_t all = 0;
-    double width = (RIGHT - LEFT) / (double)BINS; /* whole points: no seams */
+    int columns = experts < COLUMNS ? experts : COLUMNS;
     char text[32];
     int used = 0;
     qsort(uses, (size_t)experts, sizeof *uses, descending);
@@ -195,61 +206,76 @@ static void draw_layer(FILE *to, uint64_t *uses, int experts, double y)
         all += uses[e];
         used += uses[e] > 0;
     }
-    for (int bin = 0; bin < BINS; bin++) {
-        int from = (int)((int64_t)bin * experts / BINS), end = (int)((int64_t)(bin + 1) * experts / BINS);
+    for (int c = 0; c < columns; c++) {
+        int from = (int)((int64_t)c * experts / columns), end = (int)((int64_t)(c + 1) * experts / columns);
+        int x = column_at(c, columns);
         uint64_t n = 0;
         for (int e = from; e < end; e++)
             n += uses[e];
         if (!n)
             continue;
         shade(text, sizeof text, (double)n / (double)all * experts / (end - from));
-        fprintf(to, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n", LEFT + bin * width, y,
-                width, ROW, text);
+        fprintf(to, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\"/>\n", x, y,
+                column_at(c + 1, columns) - x, row, text);
     }
     fprintf(to, "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#777\"/>\n", RIGHT + 12, y + 0.5,
-            100.0 * used / experts, ROW - 1.0);
+            100.0 * used / experts, row - 1.0);
 }
 
 static void draw_legend(FILE *to, double y)
 {
     label(to, LEFT, y + 10, "start", "", "use, against an even spread:");
-    for (int i = -3; i <= 5; i++) {
-        char text[32];
-        double x = LEFT + 190 + (i + 3) * 44;
-        shade(text, sizeof text, exp2(i));
+    for (int i = -4; i <= 5; i++) {
+        char text[32] = UNUSED;
+        double x = LEFT + 190 + (i + 4) * 44;
+        if (i > -4)
+            shade(text, sizeof text, exp2(i));
         fprintf(to,
                 "<rect x=\"%.1f\" y=\"%.1f\" width=\"44\" height=\"12\" fill=\"%s\" stroke=\"#ccc\" "
                 "stroke-width=\"0.5\"/>\n",
                 x, y, text);
-        snprintf(text, sizeof text, i < 0 ? "1/%d" : "%d", 1 << abs(i));
+        snprintf(text, sizeof text, i == -4 ? "none" : i < 0 ? "1/%d" : "%d", 1 << abs(i));
         label(to, x + 22, y + 25, "middle", " class=\"note\"", text);
     }
 }
 
-static void draw_heat(const struct plot *p, const struct outcome *o, double top)
+/* Points a layer takes. */
+static int row_height(int layers)
+{
+    int row = HEAT / layers;
+    return row < ROW_MIN ? ROW_MIN : row > ROW_MAX ? ROW_MAX : row;
+}
+
+/* Every how many layers a number has room. */
+static int label_step(int row)
+{
+    return row >= LABEL ? 1 : 2 * row >= LABEL ? 2 : 5;
+}
+
+static void draw_heat(const struct plot *p, const struct outcome *o, int top)
 {
     const k3_shape *s = &o->header.shape;
-    int layers = s->layers - s->first, every = layers <= 12 ? 1 : layers <= 40 ? 5 : 10;
+    int layers = s->layers - s->first, row = row_height(layers), every = label_step(row);
     char text[64];
     label(p->to, LEFT, top - 10, "start", "", "experts of a layer, most used first");
     label(p->to, RIGHT + 12, top - 10, "start", "", "experts used");
-    fprintf(p->to, "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" fill=\"#f7fbff\"/>\n", LEFT, top,
-            RIGHT - LEFT, layers * ROW);
-    fprintf(p->to, "<rect x=\"%d\" y=\"%.1f\" width=\"100\" height=\"%d\" fill=\"#eee\"/>\n", RIGHT + 12, top,
-            layers * ROW);
+    fprintf(p->to, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\"/>\n", LEFT, top,
+            RIGHT - LEFT, layers * row, UNUSED);
+    fprintf(p->to, "<rect x=\"%d\" y=\"%d\" width=\"100\" height=\"%d\" fill=\"#eee\"/>\n", RIGHT + 12, top,
+            layers * row);
     for (int l = 0; l < layers; l++) {
-        double y = top + l * ROW;
-        draw_layer(p->to, o->uses + (size_t)l * (size_t)s->experts, s->experts, y);
+        int y = top + l * row;
+        draw_layer(p->to, o->uses + (size_t)l * (size_t)s->experts, s->experts, y, row);
         if ((l + s->first) % every)
             continue;
         snprintf(text, sizeof text, "%d", l + s->first);
-        label(p->to, LEFT - 8, y + ROW / 2.0 + 4, "end", "", text);
+        label(p->to, LEFT - 8, y + row / 2.0 + 4, "end", "", text);
     }
     fprintf(p->to, "<text transform=\"translate(18 %.1f) rotate(-90)\" text-anchor=\"middle\">layer</text>\n",
-            top + layers * ROW / 2.0);
+            top + layers * row / 2.0);
     snprintf(text, sizeof text, "of %d", s->experts);
-    label(p->to, RIGHT + 112, top + layers * ROW + 16, "end", " class=\"note\"", text);
-    draw_legend(p->to, top + layers * ROW + 24);
+    label(p->to, RIGHT + 112, top + layers * row + 16, "end", " class=\"note\"", text);
+    draw_legend(p->to, top + layers * row + 24);
 }
 
 /* ---- the page ----------------------------------------------------------------------------------- */
@@ -258,7 +284,7 @@ static void draw(const struct plot *p, const struct outcome *o, const struct sca
 {
     const k3_shape *shape = &o->header.shape;
     int heat_top = p->curves ? TOP + CURVES + GAP : TOP + 16, layers = shape->layers - shape->first;
-    int height = p->heat ? heat_top + layers * ROW + 72 : TOP + CURVES + 56;
+    int height = p->heat ? heat_top + layers * row_height(layers) + 72 : TOP + CURVES + 56;
     char text[160];
     fprintf(
         p->to,

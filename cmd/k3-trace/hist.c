@@ -18,7 +18,9 @@ static const char usage[] = "usage: k3-trace hist [--tsv] [TRACE]\n"
 static void print(const k3_shape *s, const uint64_t *uses, bool tsv)
 {
     const char *comma = "";
-    if (!tsv)
+    if (tsv)
+        puts("layer\texpert\tuses");
+    else
         printf("{\"n_layers\":%d,\"n_experts\":%d,\"counts\":{", s->layers, s->experts);
     for (int l = s->first; l < s->layers; l++)
         for (int e = 0; e < s->experts; e++) {

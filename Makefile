@@ -73,10 +73,6 @@ $(BIN)/$(1): $(patsubst %.c,$(BUILD)/%.o,$(wildcard cmd/$(1)/*.c cmd/$(1)/*/*.c)
 endef
 $(foreach t,$(TOOLS),$(eval $(call program,$(t))))
 
-# Simulations of several policies and sizes run side by side; no other program uses OpenMP.
-$(BUILD)/cmd/k3-trace/%.o: K3_CFLAGS += -fopenmp
-$(BIN)/k3-trace: LDLIBS += -fopenmp
-
 # Unit tests: every tests/unit/*.c goes into one Criterion program.
 UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c))
 # The state machines of the weight source, which need no thread and no file, are tested as they are linked.
@@ -202,7 +198,7 @@ help:
 	@echo 'asan       the tests under AddressSanitizer and UBSan'
 	@echo 'arm        cross-built for aarch64 and run under qemu: kernels, the small model, files of both machines'
 	@echo 'long       tests of minutes and gigabytes; they want K3_REAL'
-	@echo 'tsan       programs and threaded unit tests under ThreadSanitizer (needs clang and libomp)'
+	@echo 'tsan       programs and threaded unit tests under ThreadSanitizer (needs clang)'
 	@echo 'install    to DESTDIR/PREFIX (default /usr/local); uninstall removes it'
 	@echo 'format     clang-format over the tree'
 	@echo 'clean      remove build/ and bin/'

@@ -3,10 +3,12 @@
 #include "simulate.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 1 << 20 }; /* requests */
+enum { CHUNK = 1 << 20 }; /* requests */
 
 uint32_t token_slots(const k3_shape *s)
 {
@@ -107,6 +109,11 @@ struct run {
     struct instance *instance; /* all but lru */
     int instances;
     bool whole; /* someone knows the future: the trace is held */
+    k3_pool *pool;
+    atomic_int next;      /* task of run_chunk that is to be taken: 0 the curve, i the instance i - 1 */
+    pthread_mutex_t lock; /* of what follows */
+    int failed;           /* the lowest task that failed, -1 if none */
+    k3_err why;
 };
 
 /* Runs one instance over what is in q; those of a whole trace live only as long as this takes. */
@@ -127,24 +134,33 @@ static int run_instance(struct run *run, struct instance *in, k3_err *err)
     return status;
 }
 
-/* Everybody over what is in q. */
-static int run_piece(struct run *run, k3_err *err)
+/* One worker: takes tasks until none is left. */
+static void run_tasks(void *arg, int worker, int workers)
 {
-    int status = 0, threads = run->job->threads;
-    (void)threads; /* without OpenMP */
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (int i = -1; i < run->instances; i++) {
-        k3_err mine = {0};
-        int s = i < 0 ? k3_curve_run(run->o->curve, &run->q, &mine) : run_instance(run, &run->instance[i], &mine);
-        if (s)
-#pragma omp critical
-        {
-            status = s;
-            *err = mine;
+    struct run *run = arg;
+    (void)worker, (void)workers;
+    for (int i; (i = atomic_fetch_add(&run->next, 1)) <= run->instances;) {
+        k3_err why = {0};
+        int status = i ? run_instance(run, &run->instance[i - 1], &why) : k3_curve_run(run->o->curve, &run->q, &why);
+        if (!status)
+            continue;
+        pthread_mutex_lock(&run->lock);
+        if (run->failed < 0 || i < run->failed) {
+            run->failed = i;
+            run->why = why;
         }
+        pthread_mutex_unlock(&run->lock);
     }
+}
+
+/* Everybody over what is in q. */
+static int run_chunk(struct run *run, k3_err *err)
+{
+    run->next = 0;
+    run->failed = -1;
+    k3_pool_run(run->pool, run_tasks, run);
     k3_requests_clear(&run->q);
-    return status;
+    return run->failed < 0 ? 0 : k3_fail(err, run->why.status, "%s", run->why.text);
 }
 
 static void count_uses(struct outcome *o, const k3_trace_batch *b)
@@ -174,12 +190,12 @@ static int read_and_run(struct run *run, k3_trace_reader *r, k3_err *err)
         if ((status = k3_requests_add(&run->q, b, counted, err)))
             break;
         o->requests += counted ? run->q.n - before : 0;
-        if (!run->whole && run->q.n >= PIECE && (status = run_piece(run, err)))
+        if (!run->whole && run->q.n >= CHUNK && (status = run_chunk(run, err)))
             break;
         k3_progress(false, "step %llu", (unsigned long long)b->step);
     }
     k3_progress_end();
-    return status ? status : run_piece(run, err);
+    return status ? status : run_chunk(run, err);
 }
 
 static int set_up(struct run *run, k3_err *err)
@@ -208,13 +224,16 @@ static int set_up(struct run *run, k3_err *err)
 
 int simulate(k3_trace_reader *r, const struct job *job, struct outcome *o, k3_err *err)
 {
-    struct run run = {.job = job, .o = o};
+    struct run run = {.job = job, .o = o, .lock = PTHREAD_MUTEX_INITIALIZER};
     *o = (struct outcome){.header = *k3_trace_info(r)};
-    int status = set_up(&run, err);
+    int status = set_up(&run, err), tasks = run.instances + 1;
+    if (!status)
+        status = k3_pool_new(&run.pool, job->threads < tasks ? job->threads : tasks, err);
     if (!status)
         status = read_and_run(&run, r, err);
     for (int i = 0; i < run.instances; i++)
         k3_sim_free(run.instance[i].sim);
+    k3_pool_free(run.pool);
     free(run.instance);
     k3_requests_free(&run.q);
     if (status) {

@@ -147,7 +147,8 @@ $(FUZZERS): $(BUILD)/fuzz/%: tests/fuzz/%.c $(LIB_SRC)
 		$< $(filter lib/base/% lib/spec/% lib/store/% lib/text/% lib/cache/% lib/trace/%,$(LIB_SRC)) $(LDLIBS) -o $@
 fuzz: $(FUZZERS)
 	$(Q)for f in $^; do K3_MODEL=tests/fixtures/tiny/model $$f -max_total_time=$(FUZZ_SECONDS) -verbosity=0 \
-		-artifact_prefix=$$f- $$f.new || exit 1; done
+		-artifact_prefix=$$f- $$f.new \
+		$$(ls -d tests/fuzz/seeds/$${f##*/fuzz-} 2>/dev/null) || exit 1; done
 
 format:
 	$(Q)clang-format -i $(shell git ls-files '*.c' '*.h')

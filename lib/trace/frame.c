@@ -100,7 +100,7 @@ static uint8_t *put_varint(uint8_t *p, uint64_t v)
 
 struct bytes {
     const uint8_t *at, *end;
-    bool bad; /* read past the end */
+    bool bad; /* read past the end, or a number too large */
 };
 
 static uint64_t get_varint(struct bytes *b)
@@ -110,6 +110,8 @@ static uint64_t get_varint(struct bytes *b)
         if (b->at == b->end)
             break;
         uint8_t c = *b->at++;
+        if (shift == 63 && c > 1)
+            break; /* more than 64 bits */
         v |= (uint64_t)(c & 127) << shift;
         if (c < 128)
             return v;
@@ -307,9 +309,10 @@ static int get_rows(struct frame *f, const k3_trace_header *h, struct bytes *in,
     if (k3_frame_reserve(f, h, 0, f->rows + rows, 0, err))
         return K3_ESYS;
     for (uint32_t r = 0; r < rows; r++) {
-        int64_t sequence = (int64_t)last->sequence + unzigzag(get_varint(in));
+        /* unsigned: a difference may be anything, and what would be below 0 is far too large */
+        uint64_t sequence = last->sequence + (uint64_t)unzigzag(get_varint(in));
         uint64_t position = last->position + (uint64_t)unzigzag(get_varint(in)), phase = get_varint(in);
-        if (in->bad || sequence < 0 || sequence > UINT32_MAX || position >> 48 || phase >= K3_PHASE_COUNT)
+        if (in->bad || sequence > UINT32_MAX || position >> 48 || phase >= K3_PHASE_COUNT)
             return K3_EDATA;
         *last = (k3_trace_row){.position = position, .sequence = (uint32_t)sequence, .phase = (uint32_t)phase};
         f->row[f->rows++] = *last;
@@ -321,7 +324,7 @@ static int get_structure(struct frame *f, const k3_trace_header *h, struct bytes
                          const struct damage *d)
 {
     k3_trace_row last = {0};
-    int64_t layer = 0;
+    uint64_t layer = 0, first = (uint64_t)h->shape.first;
     uint32_t rows = 0, steps = 0;
     bool fresh = false;
     f->batches = f->rows = f->choices = 0;
@@ -334,13 +337,13 @@ static int get_structure(struct frame *f, const k3_trace_header *h, struct bytes
             int status = get_rows(f, h, &in, rows = (uint32_t)n, &last, d->err);
             if (status)
                 return status == K3_ESYS ? status : damaged(d, "a step has impossible rows");
-            layer = h->shape.first;
+            layer = first;
             fresh = true;
             continue;
         }
-        layer += unzigzag(v - 1);
-        uint64_t k = (uint64_t)(unzigzag(get_varint(&in)) + h->shape.topk);
-        if (in.bad || !rows || layer < h->shape.first || layer >= h->shape.layers || k < 1 ||
+        layer += (uint64_t)unzigzag(v - 1);
+        uint64_t k = (uint64_t)unzigzag(get_varint(&in)) + (uint64_t)h->shape.topk;
+        if (in.bad || !rows || layer < first || layer >= (uint64_t)h->shape.layers || k < 1 ||
             k > K3_TRACE_MAX_CHOICES || k * rows > fh->choices - f->choices)
             return damaged(d, "a layer is malformed");
         if (k3_frame_reserve(f, h, f->batches + 1, 0, 0, d->err))

@@ -24,7 +24,9 @@ struct k3_trace_reader {
     k3_trace_totals count;
     struct index_entry *index; /* of the frames read, to compare with the file's */
     size_t index_room;
-    uint64_t start_frame; /* frames skipped by seeking */
+    k3_trace_row *rows;   /* of the step that a frame may go on with */
+    size_t rows_room;
+    uint32_t nrows;       /* 0: not known */
     bool salvage;
     int64_t cut_off;
     k3_trace_batch batch;
@@ -137,6 +139,7 @@ void k3_trace_free(k3_trace_reader *r)
     ZSTD_freeDCtx(r->frame.zstd);
     k3_frame_free(&r->frame);
     free(r->index);
+    free(r->rows);
     free(r->name);
     free(r);
 }
@@ -263,6 +266,35 @@ static int check_order(const k3_trace_reader *r, uint64_t offset, const struct f
                       fh->first_step, fh->choices_before, step, r->count.choices);
 }
 
+/* Keeps the rows of the last step of the frame in memory. */
+static int keep_rows(k3_trace_reader *r, k3_err *err)
+{
+    const struct frame *f = &r->frame;
+    if (!f->batches)
+        return 0;
+    const struct batch *b = &f->batch[f->batches - 1];
+    if (k3_grow(&r->rows, &r->rows_room, b->rows * sizeof *r->rows, err))
+        return K3_ESYS;
+    memcpy(r->rows, f->row + b->first_row, b->rows * sizeof *r->rows);
+    r->nrows = b->rows;
+    return 0;
+}
+
+/* A frame that goes on with a step repeats its rows. */
+static int check_rows(const k3_trace_reader *r, uint64_t offset, const struct frame_header *fh, k3_err *err)
+{
+    const struct frame *f = &r->frame;
+    bool same = f->batch[0].rows == r->nrows;
+    for (uint32_t i = 0; i < r->nrows && same; i++) {
+        const k3_trace_row *a = &r->rows[i], *b = &f->row[f->batch[0].first_row + i];
+        same = a->position == b->position && a->sequence == b->sequence && a->phase == b->phase;
+    }
+    return same || !fh->continues || !r->nrows
+               ? 0
+               : k3_fail_at(err, K3_EDATA, r->name, NULL, (int64_t)offset,
+                            "a frame goes on with step %" PRIu64 ", but has other rows than the frame before", fh->first_step);
+}
+
 static int read_frame(k3_trace_reader *r, k3_err *err)
 {
     uint8_t head[FRAME_BYTES];
@@ -282,7 +314,9 @@ static int read_frame(k3_trace_reader *r, k3_err *err)
         return k3_fail_at(err, K3_EDATA, r->name, NULL, (int64_t)offset,
                           "neither a frame nor the index: the bytes are %02x %02x %02x %02x", head[0], head[1],
                           head[2], head[3]);
-    status = get_all(r, head + 4, sizeof head - 4, "a frame header", 4, sizeof head, err);
+    status = keep_rows(r, err);
+    if (!status)
+        status = get_all(r, head + 4, sizeof head - 4, "a frame header", 4, sizeof head, err);
     if (!status)
         status = k3_frame_header_decode(r->name, offset, head, r->seal, &fh, err);
     if (!status)
@@ -294,6 +328,8 @@ static int read_frame(k3_trace_reader *r, k3_err *err)
             get_all(r, r->frame.packed, fh.packed, "a frame", FRAME_BYTES, FRAME_BYTES + (uint64_t)fh.packed, err);
     if (!status)
         status = k3_frame_decode(&r->frame, &r->header, &fh, r->name, offset, err);
+    if (!status)
+        status = check_rows(r, offset, &fh, err);
     if (status)
         return status;
     r->next = 0;

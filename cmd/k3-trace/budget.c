@@ -17,7 +17,7 @@ struct split {
 };
 
 /* The best policy at size z, and what a token then costs. */
-static struct split split_at(const struct outcome *o, const struct job *job, const struct budget *b, int z)
+static struct split split_at(const struct outcome *o, const struct sim_job *job, const struct budget *b, int z)
 {
     struct split s = {.slots = job->slots[z], .kind = job->kind[0]};
     uint64_t best = 0;
@@ -68,7 +68,7 @@ static void print_heading(const struct budget *b)
            "expert/tok", "s/token");
 }
 
-static void print_splits(const struct outcome *o, const struct job *job, const struct budget *b)
+static void print_splits(const struct outcome *o, const struct sim_job *job, const struct budget *b)
 {
     int best = 0;
     struct split top = split_at(o, job, b, 0);
@@ -107,7 +107,7 @@ static void print_splits(const struct outcome *o, const struct job *job, const s
     }
 }
 
-int print_budget(k3_trace_reader *r, struct job *job, const struct budget *b, k3_err *err)
+int print_budget(k3_trace_reader *r, struct sim_job *job, const struct budget *b, k3_err *err)
 {
     const k3_trace_header *h = k3_trace_info(r);
     uint64_t pool = (uint64_t)(h->shape.layers - h->shape.first) * (uint64_t)h->shape.experts;

@@ -50,7 +50,7 @@ static int next_record(struct import *im, uint8_t *buf, size_t size, uint64_t *o
 /* The layers of a step ascend, so a lower one starts the next step. */
 static int add_choice(struct steps *s, int layer, int expert, bool new_step, uint64_t offset, k3_err *err)
 {
-    const struct step *t = &s->now;
+    const struct step_choices *t = &s->now;
     if (t->layers && (new_step || layer < t->layer[t->layers - 1].layer)) {
         int status = steps_end(s, err);
         if (status)

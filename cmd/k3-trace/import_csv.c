@@ -69,7 +69,7 @@ static int read_columns(struct csv *c, char *line, k3_err *err)
 static int check_place(struct csv *c, k3_err *err)
 {
     const struct steps *s = c->steps;
-    const struct step *t = &s->now;
+    const struct step_choices *t = &s->now;
     uint32_t k = (uint32_t)s->shape.topk;
     const struct step_layer *layer = t->layers ? &t->layer[t->layers - 1] : NULL;
     uint32_t rank = layer ? layer->n % k : 0;
@@ -84,7 +84,7 @@ static int check_place(struct csv *c, k3_err *err)
 static int take_row(struct csv *c, k3_err *err)
 {
     struct steps *s = c->steps;
-    const struct step *t = &s->now;
+    const struct step_choices *t = &s->now;
     const k3_trace_row row = {.sequence = (uint32_t)c->v[SEQUENCE], .position = c->v[POSITION], .phase = (uint32_t)c->v[PHASE]};
     const struct step_layer *layer = t->layers ? &t->layer[t->layers - 1] : NULL;
     uint32_t k = (uint32_t)s->shape.topk;

@@ -26,7 +26,7 @@ static const char *const dashes[] = {"", "6 3", "2 2"};
 enum { DRAW_CURVES, DRAW_HEAT, DRAW_BOTH }; /* --kind */
 
 struct plot {
-    struct job job;
+    struct sim_job job;
     const char *out, *title;
     int kind;
     bool curves, heat;
@@ -119,7 +119,7 @@ static void draw_lru(FILE *to, const struct outcome *o, const struct scale *s)
 }
 
 /* Names beside the lines' ends, moved apart where they would overlap. */
-static void draw_names(FILE *to, const struct job *job, const double *end)
+static void draw_names(FILE *to, const struct sim_job *job, const double *end)
 {
     double at[K3_SIM_COUNT];
     int order[K3_SIM_COUNT];
@@ -147,7 +147,7 @@ static void draw_names(FILE *to, const struct job *job, const double *end)
 
 static void draw_curves(const struct plot *p, const struct outcome *o, const struct scale *s)
 {
-    const struct job *job = &p->job;
+    const struct sim_job *job = &p->job;
     double end[K3_SIM_COUNT], size = (double)o->header.expert_bytes;
     double set = token_slots(&o->header.shape) * size, floor = miss(o, o->requests - o->first);
     char text[96], bytes[24];
@@ -308,7 +308,7 @@ static void draw(const struct plot *p, const struct outcome *o, const struct sca
 }
 
 /* Sizes spread evenly over the logarithmic scale. */
-static void choose_sizes(struct job *job, const k3_trace_header *h, const struct scale *s)
+static void choose_sizes(struct sim_job *job, const k3_trace_header *h, const struct scale *s)
 {
     job->sizes = 0;
     for (int i = 0; i <= SIZES; i++) {

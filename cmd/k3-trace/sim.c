@@ -16,7 +16,7 @@ enum { MAX_RATES = 8 };
 #define UNKNOWN UINT64_MAX /* bytes of a trunk that was not given */
 
 struct sim {
-    struct job job;
+    struct sim_job job;
     const char *model, *sizes, *policies;
     double rate[MAX_RATES];
     int rates;
@@ -29,7 +29,7 @@ static int parse_rate(const char *text, const char *what, double *rate, k3_err *
     uint64_t v;
     int status = k3_num_size(text, what, 1, &v, err);
     if (!status && !v)
-        status = k3_fail(err, K3_EUSAGE, "%s: a rate of 0 bytes a second", what);
+        status = k3_fail(err, K3_EUSAGE, "%s: the rate must be at least 1 byte a second", what);
     *rate = (double)v;
     return status;
 }
@@ -100,7 +100,7 @@ static int check(const k3_args *args, const struct sim *s, k3_err *err)
     if ((s->budget.trunk != UNKNOWN || s->budget.trunk_rate > 0) && !s->budget.bytes)
         return k3_fail(err, K3_EUSAGE, "--trunk and --trunk-disk go with --budget");
     if ((s->compat || s->budget.bytes) && s->rates > 1)
-        return k3_fail(err, K3_EUSAGE, "--disk: one rate is enough here");
+        return k3_fail(err, K3_EUSAGE, "--disk: at most one rate goes with --compat and --budget");
     return 0;
 }
 
@@ -135,7 +135,7 @@ static int column(int kind)
 
 static void print_table(const struct sim *s, const struct outcome *o)
 {
-    const struct job *job = &s->job;
+    const struct sim_job *job = &s->job;
     bool dead = false;
     const char *name, *rate;
     double unit = unit_of((double)token_slots(&o->header.shape) * (double)o->header.expert_bytes, &name);
@@ -172,7 +172,7 @@ static void print_table(const struct sim *s, const struct outcome *o)
 
 static void print_tsv(const struct sim *s, const struct outcome *o)
 {
-    const struct job *job = &s->job;
+    const struct sim_job *job = &s->job;
     printf("policy\tslots\tbytes\trequests\thits\tcompulsory\thit_rate\tbytes_per_token");
     for (int i = 0; i < s->rates; i++)
         printf("\tseconds_at_%.0f", s->rate[i]);
@@ -191,7 +191,7 @@ static void print_tsv(const struct sim *s, const struct outcome *o)
 
 static void print_json(const struct sim *s, const struct outcome *o)
 {
-    const struct job *job = &s->job;
+    const struct sim_job *job = &s->job;
     const char *comma = "";
     printf("{\"batched\":%s,\"requests\":%" PRIu64 ",\"positions\":%" PRIu64 ",\"distinct\":%" PRIu64
            ",\"compulsory\":%" PRIu64 ",\"expert_bytes\":%" PRIu64 ",\"token_slots\":%u,\"results\":[",
@@ -236,7 +236,7 @@ static void print_curve(const struct sim *s, const struct outcome *o)
 
 /* ---- the origin's table --------------------------------------------------------------------- */
 
-static void set_compat(struct job *job, const k3_trace_header *h)
+static void set_compat(struct sim_job *job, const k3_trace_header *h)
 {
     static const int gb[] = {8, 16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1450};
     job->kinds = 3;
@@ -251,7 +251,7 @@ static void set_compat(struct job *job, const k3_trace_header *h)
 static void print_compat(const struct sim *s, const struct outcome *o)
 {
     static const int gb[] = {8, 16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1450};
-    const struct job *job = &s->job;
+    const struct sim_job *job = &s->job;
     const k3_shape *shape = &o->header.shape;
     double rate = s->rates ? s->rate[0] : 1234e6, size = (double)o->header.expert_bytes;
     double pool = (double)(shape->layers - shape->first) * shape->experts;
@@ -282,7 +282,7 @@ static void print_compat(const struct sim *s, const struct outcome *o)
 
 /* ---- the story --------------------------------------------------------------------------------- */
 
-static void default_sizes(struct job *job, const k3_shape *shape)
+static void default_sizes(struct sim_job *job, const k3_shape *shape)
 {
     static const int quarters[] = {1, 2, 4, 6, 8, 12, 16, 32};
     uint64_t pool = (uint64_t)(shape->layers - shape->first) * (uint64_t)shape->experts;
@@ -313,7 +313,7 @@ static int run_budget(struct sim *s, k3_trace_reader *r, k3_err *err)
 
 static int run(struct sim *s, k3_trace_reader *r, k3_err *err)
 {
-    struct job *job = &s->job;
+    struct sim_job *job = &s->job;
     const k3_trace_header *h = k3_trace_info(r);
     struct outcome o;
     int status = check_model(s->model, r, s->budget.trunk != UNKNOWN ? NULL : &s->budget.trunk, err);

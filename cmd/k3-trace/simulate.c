@@ -1,5 +1,5 @@
 /* Runs many policies and sizes over one trace, side by side. Policies that do not
- * know the future take the trace in pieces, so a pipe of any length fits. */
+ * know the future take the trace in chunks, so a pipe of any length fits. */
 #include "simulate.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ double unit_of(double bytes, const char **name)
 
 /* ---- what to simulate -------------------------------------------------------------- */
 
-int parse_policies(const char *text, struct job *job, k3_err *err)
+int parse_policies(const char *text, struct sim_job *job, k3_err *err)
 {
     char item[32];
     job->kinds = 0;
@@ -68,7 +68,7 @@ static int parse_size(const char *item, const k3_trace_header *h, uint32_t *slot
     return 0;
 }
 
-int parse_sizes(const char *text, const k3_trace_header *h, struct job *job, k3_err *err)
+int parse_sizes(const char *text, const k3_trace_header *h, struct sim_job *job, k3_err *err)
 {
     char item[64];
     job->sizes = 0;
@@ -103,7 +103,7 @@ struct instance {
 };
 
 struct run {
-    const struct job *job;
+    const struct sim_job *job;
     struct outcome *o;
     k3_requests q;
     struct instance *instance; /* all but lru */
@@ -119,7 +119,7 @@ struct run {
 /* Runs one instance over what is in q; those of a whole trace live only as long as this takes. */
 static int run_instance(struct run *run, struct instance *in, k3_err *err)
 {
-    const struct job *job = run->job;
+    const struct sim_job *job = run->job;
     int status = 0;
     if (!in->sim)
         status = k3_sim_new(&in->sim, in->kind, &run->o->header.shape, in->slots, job->batched, job->seed, err);
@@ -200,7 +200,7 @@ static int read_and_run(struct run *run, k3_trace_reader *r, k3_err *err)
 
 static int set_up(struct run *run, k3_err *err)
 {
-    const struct job *job = run->job;
+    const struct sim_job *job = run->job;
     struct outcome *o = run->o;
     size_t n = (size_t)job->kinds * (size_t)job->sizes;
     o->hits = calloc(n + 1, sizeof *o->hits);
@@ -222,7 +222,7 @@ static int set_up(struct run *run, k3_err *err)
     return status ? status : k3_curve_new(&o->curve, &o->header.shape, job->batched, err);
 }
 
-int simulate(k3_trace_reader *r, const struct job *job, struct outcome *o, k3_err *err)
+int simulate(k3_trace_reader *r, const struct sim_job *job, struct outcome *o, k3_err *err)
 {
     struct run run = {.job = job, .o = o, .lock = PTHREAD_MUTEX_INITIALIZER};
     *o = (struct outcome){.header = *k3_trace_info(r)};

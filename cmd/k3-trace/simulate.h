@@ -15,7 +15,7 @@ struct warmup {
 };
 
 /* What to simulate. */
-struct job {
+struct sim_job {
     int kind[K3_SIM_COUNT], kinds; /* lru needs none of the sizes below: the curve has them all */
     uint32_t slots[MAX_SIZES];
     int sizes;
@@ -39,16 +39,16 @@ struct outcome {
     uint64_t *uses;     /* [layers with experts][experts] choices, if the job asks */
 };
 
-int simulate(k3_trace_reader *r, const struct job *job, struct outcome *o, k3_err *err);
+int simulate(k3_trace_reader *r, const struct sim_job *job, struct outcome *o, k3_err *err);
 void outcome_free(struct outcome *o);
-static inline uint64_t hits_at(const struct outcome *o, const struct job *job, int kind, int size)
+static inline uint64_t hits_at(const struct outcome *o, const struct sim_job *job, int kind, int size)
 {
     return o->hits[(size_t)kind * (size_t)job->sizes + (size_t)size];
 }
 
 /* "lru,layers" or "all"; "455,8G,10%"; "prefill" or a number of steps. */
-int parse_policies(const char *text, struct job *job, k3_err *err);
-int parse_sizes(const char *text, const k3_trace_header *h, struct job *job, k3_err *err);
+int parse_policies(const char *text, struct sim_job *job, k3_err *err);
+int parse_sizes(const char *text, const k3_trace_header *h, struct sim_job *job, k3_err *err);
 int parse_warmup(const char *text, struct warmup *w, k3_err *err);
 /* The unit in which `bytes` reads well: 1e9, 1e6 or 1e3, and its name. */
 double unit_of(double bytes, const char **name);
@@ -61,6 +61,6 @@ struct budget {
     double trunk_rate, expert_rate; /* bytes a second */
     bool json, tsv;
 };
-int print_budget(k3_trace_reader *r, struct job *job, const struct budget *b, k3_err *err);
+int print_budget(k3_trace_reader *r, struct sim_job *job, const struct budget *b, k3_err *err);
 
 #endif

@@ -23,7 +23,7 @@ static int grow_by_one(void *array, uint32_t *room, uint32_t used, size_t item, 
 
 int steps_add(struct steps *s, int layer, int expert, uint64_t offset, k3_err *err)
 {
-    struct step *t = &s->now;
+    struct step_choices *t = &s->now;
     if (layer < s->shape.first || layer >= s->shape.layers)
         return k3_fail_at(err, K3_EDATA, s->name, NULL, (int64_t)offset,
                           "layer %d is not one of %d to %d; see --shape", layer, s->shape.first, s->shape.layers - 1);
@@ -47,7 +47,7 @@ int steps_add(struct steps *s, int layer, int expert, uint64_t offset, k3_err *e
 
 int steps_row(struct steps *s, const k3_trace_row *row, k3_err *err)
 {
-    struct step *t = &s->now;
+    struct step_choices *t = &s->now;
     if (grow_by_one(&t->row, &t->row_room, t->rows, sizeof *t->row, err))
         return K3_ESYS;
     t->row[t->rows++] = *row;
@@ -57,7 +57,7 @@ int steps_row(struct steps *s, const k3_trace_row *row, k3_err *err)
 /* Rows of the step. Every layer must have the top-k choices of each. */
 static int count_rows(const struct steps *s, uint32_t *rows, k3_err *err)
 {
-    const struct step *t = &s->now;
+    const struct step_choices *t = &s->now;
     uint32_t k = (uint32_t)s->shape.topk, n = t->layer[0].n;
     if (!t->rows && n % k)
         return k3_fail(err, K3_EDATA, "%s: step %" PRIu64 ", layer %d: %u choices are no multiple of top-k %u; cut off, or see --shape",
@@ -77,7 +77,7 @@ static int count_rows(const struct steps *s, uint32_t *rows, k3_err *err)
 /* Whether the step is the one before and one position more. */
 static bool repeats_before(const struct steps *s, uint32_t rows)
 {
-    const struct step *a = &s->before, *b = &s->now;
+    const struct step_choices *a = &s->before, *b = &s->now;
     if (!s->count || b->rows || rows != s->last_rows + 1 || a->layers != b->layers)
         return false;
     for (uint32_t i = 0; i < a->layers; i++)
@@ -89,7 +89,7 @@ static bool repeats_before(const struct steps *s, uint32_t rows)
 
 static int write_rows(struct steps *s, uint32_t rows, bool repeated, k3_err *err)
 {
-    const struct step *t = &s->now;
+    const struct step_choices *t = &s->now;
     bool last_only = repeated && s->incremental;
     uint32_t n = last_only ? 1 : rows;
     k3_trace_row *row = t->rows ? t->row : calloc(n, sizeof *row);
@@ -136,14 +136,14 @@ int steps_end(struct steps *s, k3_err *err)
     s->position = repeated ? rows : s->position + rows;
     s->layers_seen = s->now.layers > s->layers_seen ? s->now.layers : s->layers_seen;
     s->count++;
-    struct step old = s->before;
+    struct step_choices old = s->before;
     s->before = s->now;
     s->now = old;
     s->now.layers = s->now.choices = s->now.rows = 0;
     return status;
 }
 
-static void step_free(struct step *t)
+static void step_free(struct step_choices *t)
 {
     free(t->layer);
     free(t->choice);

@@ -5,7 +5,7 @@
 #include "trace.h"
 
 /* The choices of one step, layer after layer. */
-struct step {
+struct step_choices {
     struct step_layer {
         int layer;
         uint32_t at, n; /* choices[at .. at+n) */
@@ -21,7 +21,7 @@ struct steps {
     k3_shape shape;
     bool incremental;   /* of re-prefilled steps keep the new position only */
     k3_trace_writer *w;
-    struct step now, before;
+    struct step_choices now, before;
     uint64_t count;           /* steps finished */
     uint64_t repeats;         /* of them, those that repeat the one before and add a position */
     uint64_t rows_in, rows_out;

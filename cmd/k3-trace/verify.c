@@ -27,7 +27,7 @@ static const char usage[] = "usage: k3-trace verify [-m MODEL] [-p POLICY -s SLO
                             "Replays a trace with the cache of the run that wrote it and compares, request by\n"
                             "request, what was resident then with what is now. Exit status 1 where they differ.\n";
 
-struct verify {
+struct replay_check {
     k3_policy *policy;
     k3_shape shape;
     uint16_t *distinct;
@@ -37,7 +37,7 @@ struct verify {
 };
 
 /* Compares one batch; *first is filled at the first difference. */
-static void replay(struct verify *v, const k3_trace_batch *b, char *first, size_t size)
+static void replay(struct replay_check *v, const k3_trace_batch *b, char *first, size_t size)
 {
     int n = (int)k3_distinct(v->seen, b->experts, (size_t)b->rows, (size_t)b->k, v->distinct);
     v->hits += (uint64_t)k3_policy_batch(v->policy, b->layer, v->distinct, n, v->slot_of, v->hit);
@@ -55,7 +55,7 @@ static void replay(struct verify *v, const k3_trace_batch *b, char *first, size_
     }
 }
 
-static int run(struct verify *v, k3_trace_reader *r, int kind, uint32_t slots, k3_err *err)
+static int run(struct replay_check *v, k3_trace_reader *r, int kind, uint32_t slots, k3_err *err)
 {
     size_t experts = (size_t)v->shape.experts;
     const k3_trace_batch *b;
@@ -86,7 +86,7 @@ int cmd_verify(int argc, char **argv, k3_err *err)
 {
     k3_args args = {.argc = argc, .argv = argv, .table = table, .usage = usage};
     k3_trace_reader *r;
-    struct verify v = {.policy = NULL};
+    struct replay_check v = {.policy = NULL};
     struct choice c = {.policy = -1, .slots = UINT64_MAX};
     bool done;
     int status = k3_opt_parse(&args, &c, &done, err);
@@ -99,7 +99,7 @@ int cmd_verify(int argc, char **argv, k3_err *err)
     if ((status = check_model(c.model, r, NULL, err)))
         ;
     else if (!h->residency)
-        status = k3_fail(err, K3_EDATA, "%s: does not record what was resident", k3_trace_name(r));
+        status = k3_fail(err, K3_EDATA, "%s: does not record what was resident, which k3-decode --trace does", k3_trace_name(r));
     else if (h->policy < 0 && (c.policy < 0 || c.slots == UINT64_MAX))
         status = k3_fail(err, K3_EDATA,
                          "%s: does not say which cache ran (a cut or joined trace); give --policy and --slots",

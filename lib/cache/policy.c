@@ -48,7 +48,7 @@ static void deal(struct residents *r)
 static int check_shape(int kind, const k3_shape *s, k3_err *err)
 {
     if (kind < 0 || kind >= K3_POLICY_COUNT)
-        return k3_fail(err, K3_EUSAGE, "cache policy %d is not known", kind);
+        return k3_fail(err, K3_EUSAGE, "cache policy %d is not known (0 lru, 1 layers, 2 lfu)", kind);
     if (s->layers < 1 || s->layers > 65535 || s->first < 0 || s->first >= s->layers || s->experts < 1 ||
         s->experts > 65535 || s->topk < 1 || s->topk > s->experts)
         return k3_fail(err, K3_EUSAGE, "no cache for %d layers from %d with %d of %d experts each", s->layers,
@@ -104,7 +104,7 @@ void k3_policy_clear(k3_policy *p)
     for (uint32_t i = 0; i < r->nids; i++)
         r->slot_of[i] = -1;
     for (uint32_t i = r->slots; i < r->slots + (uint32_t)r->lists; i++)
-        r->node[i] = (struct node){.prev = i, .next = i};
+        r->node[i] = (struct slot_node){.prev = i, .next = i};
     if (p->kind == K3_POLICY_LAYERS)
         deal(r);
     else

@@ -6,7 +6,7 @@
 
 /* A slot in the doubly linked list it belongs to; node[slots + l] is the head
  * of list l, next = first, prev = last. */
-struct node {
+struct slot_node {
     uint32_t prev, next, id;
 };
 
@@ -19,18 +19,18 @@ struct residents {
     k3_shape shape;
     uint32_t slots, nids; /* ids: (layer - first) * experts + expert */
     int lists;            /* 1 for lru, one a layer for the others */
-    struct node *node;    /* [slots + lists] */
+    struct slot_node *node;    /* [slots + lists] */
     struct list *list;    /* [lists] */
     int32_t *slot_of;     /* [nids], -1 = not resident */
 };
 
-static inline void unlink_slot(struct node *node, uint32_t s)
+static inline void unlink_slot(struct slot_node *node, uint32_t s)
 {
     node[node[s].prev].next = node[s].next;
     node[node[s].next].prev = node[s].prev;
 }
 
-static inline void push_first(struct node *node, uint32_t head, uint32_t s)
+static inline void push_first(struct slot_node *node, uint32_t head, uint32_t s)
 {
     node[s].prev = head;
     node[s].next = node[head].next;

@@ -46,8 +46,8 @@ static inline uint64_t get64(const uint8_t *p)
 /* ---- headers ------------------------------------------------------------------- */
 
 /* The file header; `seal` is its checksum, which seeds those of frames, index and end. */
-void k3_header_encode(const k3_trace_header *h, uint8_t out[HEADER_BYTES], uint64_t *seal);
-int k3_header_decode(const char *file, const uint8_t in[HEADER_BYTES], k3_trace_header *h, uint64_t *seal, k3_err *err);
+void k3_file_header_encode(const k3_trace_header *h, uint8_t out[HEADER_BYTES], uint64_t *seal);
+int k3_file_header_decode(const char *file, const uint8_t in[HEADER_BYTES], k3_trace_header *h, uint64_t *seal, k3_err *err);
 
 struct frame_header {
     uint32_t packed, raw;    /* bytes of the zstd frame that follows, and inside it */

@@ -333,10 +333,10 @@ static int get_structure(struct frame *f, const k3_trace_header *h, struct bytes
         if (!v) {
             uint64_t n = get_varint(&in);
             if (in.bad || fresh || n < 1 || n > K3_TRACE_MAX_ROWS)
-                return damaged(d, "a step is malformed");
+                return damaged(d, "a step has no layers, or not 1 to 65536 rows");
             int status = get_rows(f, h, &in, rows = (uint32_t)n, &last, d->err);
             if (status)
-                return status == K3_ESYS ? status : damaged(d, "a step has impossible rows");
+                return status == K3_ESYS ? status : damaged(d, "a step has a row whose sequence, position or phase cannot be");
             layer = first;
             fresh = true;
             continue;
@@ -345,7 +345,7 @@ static int get_structure(struct frame *f, const k3_trace_header *h, struct bytes
         uint64_t k = (uint64_t)unzigzag(get_varint(&in)) + (uint64_t)h->shape.topk;
         if (in.bad || !rows || layer < first || layer >= (uint64_t)h->shape.layers || k < 1 ||
             k > K3_TRACE_MAX_CHOICES || k * rows > fh->choices - f->choices)
-            return damaged(d, "a layer is malformed");
+            return damaged(d, "a layer is none that has experts, comes before any step, or has more choices than the frame");
         if (k3_frame_reserve(f, h, f->batches + 1, 0, 0, d->err))
             return K3_ESYS;
         bool new_step = fresh && (f->batches || !fh->continues);
@@ -395,7 +395,7 @@ static int get_choices(struct frame *f, const k3_trace_header *h, const uint8_t 
         f->last_at[b->layer] = b->at + (b->rows - 1) * b->k;
         f->last_k[b->layer] = b->k;
     }
-    return numbers.at == numbers.end && fill < 8 && !word ? 0 : damaged(d, "its numbers have the wrong length");
+    return numbers.at == numbers.end && fill < 8 && !word ? 0 : damaged(d, "its numbers are more or fewer than its choices need");
 }
 
 static void get_weights(struct frame *f, const uint8_t *p)
@@ -421,7 +421,7 @@ int k3_frame_decode(struct frame *f, const k3_trace_header *h, const struct fram
         sum += section[i] = fh->raw >= 4 * SECTIONS ? get32(f->raw + 4 * i) : 0;
     if (sum != fh->raw || section[SYMBOLS] != n || section[RESIDENCY] != (h->residency ? (n + 7) / 8 : 0) ||
         section[WEIGHTS] != (h->weights ? 4 * n : 0))
-        return damaged(&d, "its sections have the wrong lengths");
+        return damaged(&d, "the lengths of its five sections are not those its choices need");
     if (k3_frame_reserve(f, h, 1, 1, fh->choices, err))
         return K3_ESYS;
     const uint8_t *at[SECTIONS + 1] = {f->raw + 4 * SECTIONS};

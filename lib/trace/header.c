@@ -26,17 +26,17 @@ int k3_trace_check_header(const k3_trace_header *h, k3_err *err)
     if (s->layers < 1 || s->layers > 65535)
         return k3_fail(err, K3_EUSAGE, "a trace cannot have %d layers (1 to 65535)", s->layers);
     if (s->first < 0 || s->first >= s->layers)
-        return k3_fail(err, K3_EUSAGE, "the first layer with experts cannot be %d of %d layers", s->first, s->layers);
+        return k3_fail(err, K3_EUSAGE, "the first layer with experts cannot be %d (0 to %d)", s->first, s->layers - 1);
     if (s->experts < 1 || s->experts > 65535)
         return k3_fail(err, K3_EUSAGE, "a trace cannot have %d experts a layer (1 to 65535)", s->experts);
     if (s->topk < 1 || s->topk > s->experts)
-        return k3_fail(err, K3_EUSAGE, "a position cannot use %d of %d experts", s->topk, s->experts);
+        return k3_fail(err, K3_EUSAGE, "a position cannot use %d experts (1 to %d)", s->topk, s->experts);
     if ((int64_t)(s->layers - s->first) * s->experts > INT32_MAX)
-        return k3_fail(err, K3_EUSAGE, "%d layers of %d experts are too many", s->layers - s->first, s->experts);
+        return k3_fail(err, K3_EUSAGE, "%d layers of %d experts are too many (at most %d in all)", s->layers - s->first, s->experts, INT32_MAX);
     if (h->expert_bytes < 1 || h->expert_bytes > 1ull << 48)
-        return k3_fail(err, K3_EUSAGE, "an expert cannot have %" PRIu64 " bytes", h->expert_bytes);
+        return k3_fail(err, K3_EUSAGE, "an expert cannot have %" PRIu64 " bytes (1 to %llu)", h->expert_bytes, 1ull << 48);
     if (h->policy < -1 || h->policy >= K3_POLICY_COUNT)
-        return k3_fail(err, K3_EUSAGE, "cache policy %d is not known", h->policy);
+        return k3_fail(err, K3_EUSAGE, "cache policy %d is not known (0 lru, 1 layers, 2 lfu, -1 none)", h->policy);
     if (!memchr(h->source, 0, sizeof h->source))
         return k3_fail(err, K3_EUSAGE, "the source of a trace has at most %d bytes", K3_TRACE_SOURCE - 1);
     for (const char *p = h->source; *p; p++)
@@ -45,7 +45,7 @@ int k3_trace_check_header(const k3_trace_header *h, k3_err *err)
     return 0;
 }
 
-void k3_header_encode(const k3_trace_header *h, uint8_t out[HEADER_BYTES], uint64_t *seal)
+void k3_file_header_encode(const k3_trace_header *h, uint8_t out[HEADER_BYTES], uint64_t *seal)
 {
     memset(out, 0, HEADER_BYTES);
     memcpy(out, TRACE_MAGIC, 8);
@@ -66,7 +66,7 @@ void k3_header_encode(const k3_trace_header *h, uint8_t out[HEADER_BYTES], uint6
     put64(out + HEADER_BYTES - 8, *seal);
 }
 
-int k3_header_decode(const char *file, const uint8_t in[HEADER_BYTES], k3_trace_header *h, uint64_t *seal, k3_err *err)
+int k3_file_header_decode(const char *file, const uint8_t in[HEADER_BYTES], k3_trace_header *h, uint64_t *seal, k3_err *err)
 {
     uint32_t version = get32(in + 8), flags = get32(in + 56);
     k3_err why = {0};
@@ -137,8 +137,8 @@ int k3_frame_header_decode(const char *file, uint64_t offset, const uint8_t in[F
     if (get32(in + 20) > 1 || !h->packed || h->packed > MAX_RAW + MAX_RAW / 64 || !h->raw || h->raw > MAX_RAW ||
         !h->choices || h->choices > FRAME_CHOICES + K3_TRACE_MAX_CHOICES)
         return k3_fail_at(err, K3_EDATA, file, NULL, (int64_t)offset,
-                          "a frame of %u bytes, %u unpacked, with %u choices is not possible", h->packed, h->raw,
-                          h->choices);
+                          "a frame of %u bytes, %u unpacked, with %u choices is not possible (1 to %d, %d and %d)", h->packed, h->raw,
+                          h->choices, MAX_RAW + MAX_RAW / 64, MAX_RAW, FRAME_CHOICES + K3_TRACE_MAX_CHOICES);
     return 0;
 }
 

@@ -67,7 +67,7 @@ typedef struct k3_sim k3_sim;
 
 /* Allocates all it needs except for policies that know the future. */
 int k3_sim_new(k3_sim **sim, int kind, const k3_shape *shape, uint32_t slots, bool batched, uint64_t seed, k3_err *err);
-/* Replays; policies that do not know the future take a trace in pieces. K3_ESYS without memory. */
+/* Replays; policies that do not know the future may be given a trace in several calls. K3_ESYS without memory. */
 int k3_sim_run(k3_sim *sim, const k3_requests *q, k3_err *err);
 uint64_t k3_sim_hits(const k3_sim *sim); /* among counted requests */
 void k3_sim_free(k3_sim *sim);

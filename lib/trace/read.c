@@ -62,25 +62,25 @@ static int get_all(k3_trace_reader *r, void *buf, size_t size, const char *what,
 
 /* ---- opening ---------------------------------------------------------------------- */
 
-static int refuse_start(const k3_trace_reader *r, const uint8_t *head, size_t got, k3_err *err)
+static int refuse_start(const k3_trace_reader *r, const uint8_t *bytes, size_t got, k3_err *err)
 {
     static const uint8_t zstd[] = {0x28, 0xb5, 0x2f, 0xfd}, gzip[] = {0x1f, 0x8b};
     if (!got)
         return k3_fail(err, K3_EDATA, "%s: the file is empty, not a trace", r->name);
-    if (got >= 4 && !memcmp(head, zstd, 4))
+    if (got >= 4 && !memcmp(bytes, zstd, 4))
         return k3_fail(err, K3_EDATA,
                        "%s: compressed by zstd; pipe it through zstd -dc (a trace is compressed inside)", r->name);
-    if (got >= 2 && !memcmp(head, gzip, 2))
+    if (got >= 2 && !memcmp(bytes, gzip, 2))
         return k3_fail(err, K3_EDATA,
                        "%s: compressed by gzip; pipe it through gzip -dc (a trace is compressed inside)", r->name);
-    if (got >= 4 && (get32(head) & 0xfffffff0) == 0x184d2a50)
+    if (got >= 4 && (get32(bytes) & 0xfffffff0) == 0x184d2a50)
         return k3_fail(err, K3_EDATA, "%s: starts with a skippable zstd frame, not a trace", r->name);
-    if (got >= 8 && memcmp(head, TRACE_MAGIC, 8) && get32(head) < 4096 && get32(head + 4) < 65536)
+    if (got >= 8 && memcmp(bytes, TRACE_MAGIC, 8) && get32(bytes) < 4096 && get32(bytes + 4) < 65536)
         return k3_fail(
             err, K3_EDATA,
             "%s: not a .k3t trace; if these are headerless (layer, expert) pairs, k3-trace import reads them",
             r->name);
-    if (got < 8 || memcmp(head, TRACE_MAGIC, 8))
+    if (got < 8 || memcmp(bytes, TRACE_MAGIC, 8))
         return k3_fail_at(err, K3_EDATA, r->name, NULL, 0,
                           "not a trace: the first bytes are not those of a .k3t file");
     return k3_fail_at(err, K3_EDATA, r->name, NULL, 0, "the trace is cut off: its header has %zu of %d bytes", got,
@@ -104,14 +104,14 @@ static int open_file(k3_trace_reader *r, const char *path, k3_err *err)
             close(fd);
         return status;
     }
-    uint8_t head[HEADER_BYTES];
+    uint8_t bytes[HEADER_BYTES];
     size_t got;
-    int status = get_some(r, head, sizeof head, &got, err);
+    int status = get_some(r, bytes, sizeof bytes, &got, err);
     if (status)
         return status;
-    if (got < sizeof head || memcmp(head, TRACE_MAGIC, 8))
-        return refuse_start(r, head, got, err);
-    return k3_header_decode(r->name, head, &r->header, &r->seal, err);
+    if (got < sizeof bytes || memcmp(bytes, TRACE_MAGIC, 8))
+        return refuse_start(r, bytes, got, err);
+    return k3_file_header_decode(r->name, bytes, &r->header, &r->seal, err);
 }
 
 int k3_trace_open(k3_trace_reader **out, const char *path, k3_err *err)
@@ -297,28 +297,28 @@ static int check_rows(const k3_trace_reader *r, uint64_t offset, const struct fr
 
 static int read_frame(k3_trace_reader *r, k3_err *err)
 {
-    uint8_t head[FRAME_BYTES];
+    uint8_t bytes[FRAME_BYTES];
     struct frame_header fh;
     size_t got;
     uint64_t offset = r->at;
-    int status = get_some(r, head, 4, &got, err);
+    int status = get_some(r, bytes, 4, &got, err);
     if (!status && got < 4)
         status = k3_fail_at(err, K3_EDATA, r->name, NULL, (int64_t)offset,
                             "the trace is cut off: it has no end record; its writer did not finish "
                             "(k3-trace cut --salvage keeps the whole frames)");
     if (status)
         return status;
-    if (get32(head) == MAGIC_INDEX)
-        return read_end(r, head, err);
-    if (get32(head) != MAGIC_FRAME)
+    if (get32(bytes) == MAGIC_INDEX)
+        return read_end(r, bytes, err);
+    if (get32(bytes) != MAGIC_FRAME)
         return k3_fail_at(err, K3_EDATA, r->name, NULL, (int64_t)offset,
-                          "neither a frame nor the index: the bytes are %02x %02x %02x %02x", head[0], head[1],
-                          head[2], head[3]);
+                          "neither a frame nor the index: the bytes are %02x %02x %02x %02x", bytes[0], bytes[1],
+                          bytes[2], bytes[3]);
     status = keep_rows(r, err);
     if (!status)
-        status = get_all(r, head + 4, sizeof head - 4, "a frame header", 4, sizeof head, err);
+        status = get_all(r, bytes + 4, sizeof bytes - 4, "a frame header", 4, sizeof bytes, err);
     if (!status)
-        status = k3_frame_header_decode(r->name, offset, head, r->seal, &fh, err);
+        status = k3_frame_header_decode(r->name, offset, bytes, r->seal, &fh, err);
     if (!status)
         status = check_order(r, offset, &fh, err);
     if (!status)
@@ -415,12 +415,12 @@ int k3_trace_seek(k3_trace_reader *r, uint64_t step, k3_err *err)
         status = note_frame(r, get64(p), &fh, err);
     }
     const uint8_t *first = entries + 8 + skip * INDEX_BYTES;
-    uint8_t head[FRAME_BYTES];
+    uint8_t bytes[FRAME_BYTES];
     struct frame_header fh;
     if (!status && skip) {
-        status = k3_pread_full(fileno(r->from), r->name, head, sizeof head, get64(first), err);
+        status = k3_pread_full(fileno(r->from), r->name, bytes, sizeof bytes, get64(first), err);
         if (!status)
-            status = k3_frame_header_decode(r->name, get64(first), head, r->seal, &fh, err);
+            status = k3_frame_header_decode(r->name, get64(first), bytes, r->seal, &fh, err);
         r->count.steps = get64(first + 8) + (!status && fh.continues);
         r->step = get64(first + 8);
         r->at = get64(first);

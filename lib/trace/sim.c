@@ -102,7 +102,7 @@ int k3_sim_new(k3_sim **out, int kind, const k3_shape *shape, uint32_t slots, bo
 {
     *out = NULL;
     if (kind < 0 || kind >= K3_SIM_COUNT)
-        return k3_fail(err, K3_EUSAGE, "cache policy %d is not known", kind);
+        return k3_fail(err, K3_EUSAGE, "cache policy %d is not known (0 to %d)", kind, K3_SIM_COUNT - 1);
     k3_sim *s = calloc(1, sizeof *s);
     if (!s)
         return k3_fail(err, K3_ESYS, "out of memory for a simulation");

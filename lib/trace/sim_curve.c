@@ -30,9 +30,10 @@ struct k3_curve {
     uint64_t *count;    /* [nids + 1] counted requests by distance, 0 = first request */
     uint64_t *hits;     /* [nids + 1] running sums of count, valid unless stale */
     bool stale;
-    uint32_t dirty;       /* sizes 1..dirty-1 are in top[] */
-    uint32_t since, mark; /* distinct experts of smaller batches since the last of `dirty`; its stamp */
-    uint32_t largest;     /* of those batches */
+    uint32_t dirty;       /* sizes 1..dirty-1 are in top[]: as many as the largest batch that still matters */
+    uint32_t mark;        /* the stamp that followed the last batch of `dirty` experts */
+    uint32_t since;       /* distinct experts that smaller batches asked for since then */
+    uint32_t largest;     /* experts in the largest of those smaller batches */
     uint32_t *top;        /* [experts] */
     uint32_t *distance;   /* [experts] of the current batch, then scratch by distance */
     uint32_t *by_distance, *merged, *waiting; /* [experts + 1] scratch */

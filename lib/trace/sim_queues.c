@@ -122,14 +122,14 @@ SIM_RUN(sieve)
 
 /* ---- the hottest pinned, LRU for the others ---- */
 
-struct hot {
+struct use_count {
     uint32_t uses, id;
     uint64_t first;
 };
 
 static int by_uses(const void *a, const void *b)
 {
-    const struct hot *x = a, *y = b;
+    const struct use_count *x = a, *y = b;
     if (x->uses != y->uses)
         return x->uses < y->uses ? 1 : -1;
     return x->first < y->first ? -1 : 1;
@@ -138,12 +138,12 @@ static int by_uses(const void *a, const void *b)
 /* Marks the cap[0] hottest, of equals the one met first. */
 static int pin_choose(k3_sim *s, const k3_requests *q, k3_err *err)
 {
-    struct hot *hot = calloc(s->nids, sizeof *hot);
+    struct use_count *hot = calloc(s->nids, sizeof *hot);
     uint32_t distinct = 0;
     if (!hot)
         return k3_fail(err, K3_ESYS, "out of memory to count uses");
     for (uint64_t i = 0; i < q->n; i++) {
-        struct hot *h = &hot[q->id[i]];
+        struct use_count *h = &hot[q->id[i]];
         if (!h->uses++) {
             h->first = i;
             h->id = q->id[i];

@@ -112,7 +112,7 @@ static void note_parts(const char *path)
 
 static int start(k3_trace_writer *w, const char *path, bool append, k3_err *err)
 {
-    uint8_t head[HEADER_BYTES];
+    uint8_t bytes[HEADER_BYTES];
     struct stat st;
     bool carry = append && strcmp(path, "-") && !stat(path, &st) && S_ISREG(st.st_mode);
     if (strcmp(path, "-")) {
@@ -126,8 +126,8 @@ static int start(k3_trace_writer *w, const char *path, bool append, k3_err *err)
     }
     if (k3_frame_reserve(&w->frame, &w->header, 1024, 1024, FRAME_CHOICES + FRAME_CHOICES / 4, err))
         return K3_ESYS;
-    k3_header_encode(&w->header, head, &w->seal);
-    int status = put(w, head, sizeof head, err);
+    k3_file_header_encode(&w->header, bytes, &w->seal);
+    int status = put(w, bytes, sizeof bytes, err);
     if (!status)
         status = flush_stream(w, err);
     return status || !carry ? status : carry_over(w, path, err);
@@ -193,7 +193,7 @@ static bool is_due(const k3_trace_writer *w)
 int k3_trace_flush(k3_trace_writer *w, k3_err *err)
 {
     struct frame *f = &w->frame;
-    uint8_t head[FRAME_BYTES];
+    uint8_t bytes[FRAME_BYTES];
     if (w->failed)
         return k3_fail(err, w->failed, "%s: the trace could not be written before", w->name);
     if (!f->choices)
@@ -209,8 +209,8 @@ int k3_trace_flush(k3_trace_writer *w, k3_err *err)
     put64(entry, w->written);
     put64(entry + 8, w->frame_step);
     put64(entry + 16, w->choices);
-    k3_frame_header_encode(&fh, w->seal, head);
-    if (put(w, head, sizeof head, err) || put(w, f->packed, fh.packed, err) || flush_stream(w, err))
+    k3_frame_header_encode(&fh, w->seal, bytes);
+    if (put(w, bytes, sizeof bytes, err) || put(w, f->packed, fh.packed, err) || flush_stream(w, err))
         return w->failed;
     w->flushed = w->live ? now() : 0;
     w->frames++;
@@ -325,7 +325,7 @@ int k3_trace_layer(k3_trace_writer *w, int layer, const uint16_t *experts, int n
 
 static int finish(k3_trace_writer *w, k3_err *err)
 {
-    uint8_t head[8], sum[8], end[END_BYTES];
+    uint8_t bytes[8], sum[8], end[END_BYTES];
     int status = k3_trace_flush(w, err);
     if (status)
         return status;
@@ -334,12 +334,12 @@ static int finish(k3_trace_writer *w, k3_err *err)
                            .steps = w->steps,
                            .choices = w->choices,
                            .index_at = w->written,
-                           .file_bytes = w->written + sizeof head + size + sizeof sum + sizeof end};
-    put32(head, MAGIC_INDEX);
-    put32(head + 4, (uint32_t)w->frames);
-    put64(sum, XXH3_64bits_withSeed(w->index ? w->index : head, size, w->seal));
+                           .file_bytes = w->written + sizeof bytes + size + sizeof sum + sizeof end};
+    put32(bytes, MAGIC_INDEX);
+    put32(bytes + 4, (uint32_t)w->frames);
+    put64(sum, XXH3_64bits_withSeed(w->index ? w->index : bytes, size, w->seal));
     k3_end_encode(&e, w->seal, end);
-    if (put(w, head, sizeof head, err) || (size && put(w, w->index, size, err)) || put(w, sum, sizeof sum, err) ||
+    if (put(w, bytes, sizeof bytes, err) || (size && put(w, w->index, size, err)) || put(w, sum, sizeof sum, err) ||
         put(w, end, sizeof end, err) || flush_stream(w, err))
         return w->failed;
     return 0;

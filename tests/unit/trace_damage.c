@@ -81,7 +81,7 @@ static void forge(const k3_trace_header *h, const void *payload, size_t packed, 
 {
     uint8_t buf[4096];
     uint64_t seal;
-    k3_header_encode(h, buf, &seal);
+    k3_file_header_encode(h, buf, &seal);
     struct frame_header fh = {.packed = (uint32_t)packed,
                               .raw = raw,
                               .steps = 1,

@@ -76,7 +76,7 @@ $(foreach t,$(TOOLS),$(eval $(call program,$(t))))
 # Unit tests: every tests/unit/*.c goes into one Criterion program.
 UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/*.c))
 # The state machines of the weight source, which need no thread and no file, are tested as they are linked.
-STREAM_OBJ := $(patsubst %,$(BUILD)/cmd/k3-decode/stream/%.o,ring experts tune plan)
+STREAM_OBJ := $(patsubst %,$(BUILD)/cmd/k3-decode/stream/%.o,ring experts tune plan advice)
 $(BUILD)/unit: $(UNIT_OBJ) $(STREAM_OBJ) $(LIB)
 	$(call SAY,LD,$@)
 	$(Q)$(CC) -pthread $(LDFLAGS) $^ -lcriterion $(LDLIBS) -o $@

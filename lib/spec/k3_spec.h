@@ -158,6 +158,9 @@ typedef struct k3_order {
     k3_piece *pieces;
 } k3_order;
 
+/* Rows of a tensor that go into one tile of at most `tile_bytes`: whole row groups, at least one; of a vector all. */
+uint64_t k3_tile_rows(const k3_tensor *t, uint64_t tile_bytes);
+
 /* Layers [first, last) and, if `head`, the head, cut into tiles of at most
  * `tile_bytes` (4 KiB .. 1 GiB); a row group larger than that is a tile of its own.
  * Small vectors share tiles; a tile never spans two layers. K3_ESYS when out of memory. */

@@ -50,13 +50,16 @@ static bool add(struct builder *b, k3_piece piece, bool join)
     return true;
 }
 
+uint64_t k3_tile_rows(const k3_tensor *t, uint64_t tile_bytes)
+{
+    uint64_t unit = t->use == K3_USE_VECTOR ? t->rows : t->group;
+    uint64_t rows = tile_bytes / (t->cols * k3_dtype_size[t->dtype]) / unit * unit;
+    return rows < unit ? unit : rows;
+}
+
 static bool add_tensor(struct builder *b, int layer, k3_tensor_id id, const k3_tensor *t)
 {
-    uint64_t row_bytes = t->cols * k3_dtype_size[t->dtype];
-    uint64_t unit = t->use == K3_USE_VECTOR ? t->rows : t->group;
-    uint64_t step = b->limit / row_bytes / unit * unit;
-    if (step < unit)
-        step = unit;
+    uint64_t row_bytes = t->cols * k3_dtype_size[t->dtype], step = k3_tile_rows(t, b->limit);
     if (step * row_bytes > TILE_LIMIT)
         return false;
     for (uint64_t r = 0; r < t->rows; r += step) {

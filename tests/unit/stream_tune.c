@@ -159,6 +159,14 @@ static void window(struct tune *t, double share)
         tune_read_ends(t, 1, share);
 }
 
+Test(stream_tune, every_window_is_looked_at_whole)
+{
+    struct tune t = make(93, COPIES, true);
+    window(&t, 1);
+    tune_read_ends(&t, 1, 0);
+    cr_expect(t.copies, "one read decides nothing");
+}
+
 Test(stream_tune, between_the_two_thresholds_nothing_changes)
 {
     struct tune t = make(93, COPIES, true);

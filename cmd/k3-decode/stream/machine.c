@@ -1,4 +1,5 @@
 /* The machine and the model, as the plan sees them. */
+#include "advice.h"
 #include "plan.h"
 #include "storage.h"
 #include "thresholds.h"
@@ -121,5 +122,5 @@ int stream_plan(struct plan *p, const struct stream_place *at, const k3_config *
     if (status)
         return status;
     look_at_machine(&m, at, l, ix, trunk);
-    return plan_make(p, &in, &m, err);
+    return plan_make(p, &in, &m) ? 0 : advice_refuse(p, &in, err);
 }

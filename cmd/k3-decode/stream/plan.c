@@ -6,13 +6,7 @@
 #include "thresholds.h"
 #include "k3_model.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-enum { KIB = 1024, MIB = 1024 * 1024 };
 
 const struct preset plan_presets[] = {
     {"ultra", 0, 0, "the floor: state in a scratch file, nothing kept"},
@@ -41,23 +35,16 @@ static void item(struct plan *p, const char *name, uint64_t bytes)
     p->total += bytes;
 }
 
-/* Numbers of the reading order without building it. */
-struct order_size {
-    uint64_t tiles, pieces, largest, trunk, head, room; /* room: memory of all tiles */
-    uint64_t attention; /* bytes of trunk, in layers with experts, that are used while a lookahead reads */
-};
-
 static void size_tensor(struct order_size *s, const k3_tensor *t, uint64_t tile, bool packed)
 {
-    uint64_t row = t->cols * k3_dtype_size[t->dtype], unit = t->use == K3_USE_VECTOR ? t->rows : t->group;
-    uint64_t step = max64(tile / row / unit * unit, unit), n = (t->rows + step - 1) / step;
+    uint64_t row = t->cols * k3_dtype_size[t->dtype], step = k3_tile_rows(t, tile), n = (t->rows + step - 1) / step;
     s->tiles += n;
     s->pieces += n;
     s->largest = max64(s->largest, min64(step, t->rows) * row);
     s->room += packed ? t->bytes + n * K3_DIRECT_ALIGN : t->bytes + n * 3 * (uint64_t)K3_DIRECT_ALIGN;
 }
 
-static struct order_size size_order(const k3_config *c, uint64_t layers, uint64_t tile, bool packed)
+struct order_size plan_order_size(const k3_config *c, uint64_t layers, uint64_t tile, bool packed)
 {
     struct order_size s = {0};
     for (int l = -1; l < (int)layers; l++)
@@ -131,8 +118,7 @@ static double expected_hits(const k3_config *c, uint64_t slots)
  * multiplied and the device has no trunk to read, `idle`. */
 static double read_ahead(const struct plan *p, const k3_config *c, double expert_s, double idle)
 {
-    static const double right = 0.85; /* share of guesses, measured on the small trained model */
-    return fmin(expert_s * right * fmin(1, (double)p->stream.lookahead / (double)c->topk), idle);
+    return fmin(expert_s * guesses_right * fmin(1, (double)p->stream.lookahead / (double)c->topk), idle);
 }
 
 /* Bytes and seconds of one decode step at the rates r, those of m. */
@@ -164,10 +150,10 @@ static void least(struct plan *p, const struct plan_input *in, uint64_t tile, bo
 {
     const struct limits *o = in->limits;
     p->stream.tile_bytes = tile;
-    p->stream.ring = o->ring ? (uint32_t)o->ring : 2;
+    p->stream.ring = o->ring ? (uint32_t)o->ring : LEAST_RING;
     p->stream.depth = o->io_depth ? (uint32_t)o->io_depth : LEAST_IO_DEPTH;
-    p->stream.copies = o->io_depth ? 0 : o->threads > 2 ? (uint32_t)o->threads : 2;
-    p->stream.checkers = in->trunk_tile ? 2 : 0; /* a packed trunk has checksums */
+    p->stream.copies = o->io_depth ? 0 : (uint32_t)max64((uint64_t)o->threads, LEAST_IO_DEPTH);
+    p->stream.checkers = in->trunk_tile ? CHECKERS : 0; /* a packed trunk has checksums */
     p->stream.transit = 1;
     p->stream.lookahead = o->lookahead == UNSET || !has_experts(in, p) ? 0 : (uint32_t)min64((uint64_t)o->lookahead, in->c->topk);
     p->stream.pin_bytes = p->stream.expert_slots = 0;
@@ -187,7 +173,7 @@ static uint64_t total_of(struct plan *p, const struct plan_input *in, const stru
 static void grow_together(struct plan *p, const struct plan_input *in, const struct order_size *s)
 {
     const struct limits *o = in->limits;
-    uint64_t start = total_of(p, in, s), allowed = start + (p->budget > start ? (p->budget - start) / 2 : 0);
+    uint64_t start = total_of(p, in, s), allowed = start + (p->budget > start ? (p->budget - start) / together_part : 0);
     uint64_t most = min64(o->batch ? o->batch : MOST_TOGETHER, in->demand.sequences), chunk = p->tokens;
     bool single = o->single || p->spill;
     for (uint64_t draft = o->draft;; draft /= 2) {
@@ -211,8 +197,8 @@ static void grow_together(struct plan *p, const struct plan_input *in, const str
  * third of what is spare: every pass saved is a whole trunk not read again. */
 static void grow_tokens(struct plan *p, const struct plan_input *in, const struct order_size *s)
 {
-    uint64_t most = min64(max64(in->demand.prompt, 1), 256), start = total_of(p, in, s);
-    uint64_t allowed = start + (p->budget > start ? (p->budget - start) / 3 : 0);
+    uint64_t most = min64(max64(in->demand.prompt, 1), MOST_TOKENS), start = total_of(p, in, s);
+    uint64_t allowed = start + (p->budget > start ? (p->budget - start) / tokens_part : 0);
     while (p->tokens < most) {
         uint64_t before = p->tokens;
         p->tokens = min64(before * 2, most);
@@ -226,7 +212,7 @@ static void grow_tokens(struct plan *p, const struct plan_input *in, const struc
 /* Tiles in flight, as many more that have come, and two in hand. */
 static uint32_t full_ring(uint32_t depth)
 {
-    return 2 * depth + 2;
+    return TILES_A_READ * depth + TILES_IN_HAND;
 }
 
 /* Reads in flight, and tiles for them: at most that many more. */
@@ -251,11 +237,11 @@ static void grow(struct plan *p, const struct plan_input *in, const struct order
         grow_tokens(p, in, s);
     uint64_t used = total_of(p, in, s), spare = p->budget > used ? p->budget - used : 0;
     if (has_experts(in, p)) {
-        uint64_t more = min64(3, spare / 3 / in->expert_room);
+        uint64_t more = min64(MORE_TRANSIT, spare / transit_part / in->expert_room);
         p->stream.transit += (uint32_t)more;
         spare -= more * in->expert_room;
     }
-    grow_ring(p, in, s, spare / 2 / k3_direct_room(s->largest));
+    grow_ring(p, in, s, spare / ring_part / k3_direct_room(s->largest));
     itemise(p, in, s);
 }
 
@@ -263,13 +249,12 @@ static void grow(struct plan *p, const struct plan_input *in, const struct order
  * of the two, one that was given stays as it is. */
 static void split(struct plan *p, const struct plan_input *in, const struct machine *m, const struct order_size *s, uint64_t spare)
 {
-    enum { STEPS = 64 };
     bool pins = in->limits->trunk_bytes == UNSET, cache = in->limits->cache_bytes == UNSET && in->expert_room;
     uint64_t best_pin = p->stream.pin_bytes, best_slots = p->stream.expert_slots;
     double best = INFINITY;
-    for (int i = 0; i <= (pins && cache ? STEPS : 0); i++) {
+    for (int i = 0; i <= (pins && cache ? SPLIT_STEPS : 0); i++) {
         /* From all in tiles down to none; ties keep the tiles. */
-        uint64_t share = pins ? spare / STEPS * (uint64_t)(STEPS - i) + (i ? 0 : spare % STEPS) : 0;
+        uint64_t share = pins ? spare / SPLIT_STEPS * (uint64_t)(SPLIT_STEPS - i) + (i ? 0 : spare % SPLIT_STEPS) : 0;
         uint64_t pin = pins ? min64(share, s->room) : best_pin, left = spare - (pins ? pin : 0);
         p->stream.pin_bytes = pin;
         p->stream.expert_slots = (uint32_t)(cache ? min64(left / in->expert_room, pool_of(in, p)) : best_slots);
@@ -298,7 +283,7 @@ static void split_with_lookahead(struct plan *p, const struct plan_input *in, co
         if (total_of(&q, in, s) > most)
             break;
         split(&q, in, m, s, room > q.total ? room - q.total : 0);
-        if (q.seconds < p->seconds * 0.999 || (p->stream.lookahead && q.seconds <= p->seconds))
+        if (q.seconds < p->seconds * least_gain || (p->stream.lookahead && q.seconds <= p->seconds))
             *p = q;
     }
 }
@@ -317,7 +302,7 @@ static void given_sizes(struct plan *p, const struct plan_input *in, const struc
 static uint64_t start(struct plan *p, const struct plan_input *in, struct order_size *s, uint64_t tile, bool spill)
 {
     least(p, in, tile, spill);
-    *s = size_order(in->c, p->stream.layers, tile, in->trunk_tile != 0);
+    *s = plan_order_size(in->c, p->stream.layers, tile, in->trunk_tile != 0);
     given_sizes(p, in, s);
     return total_of(p, in, s);
 }
@@ -334,7 +319,7 @@ static bool find_start(struct plan *p, const struct plan_input *in, struct order
         for (int spill = o->spill == 1; spill <= (o->spill != 0); spill++) {
             uint64_t tile = only ? only : tile_sizes[i], total = start(p, in, s, tile, spill);
             /* State goes to scratch rather than leave no room for reads in flight. */
-            uint64_t margin = spill || o->spill == 0 ? 0 : 4 * (s->largest + in->expert_room);
+            uint64_t margin = spill || o->spill == 0 ? 0 : READS_OF_MARGIN * (s->largest + in->expert_room);
             if (total + margin <= p->budget)
                 return true;
             if (total < best) {
@@ -346,123 +331,16 @@ static bool find_start(struct plan *p, const struct plan_input *in, struct order
     return start(p, in, s, best_tile, best_spill) <= p->budget;
 }
 
-/* ---- what would help when it does not fit ---- */
-
-static bool fits(const struct plan_input *in, const struct limits *o, uint64_t budget)
+bool plan_fits(const struct plan_input *in, const struct limits *l, uint64_t budget)
 {
     struct order_size s;
     struct plan_input changed = *in;
-    struct plan p = {.positions = max64(in->demand.positions - in->limits->gen + o->gen, o->context), .budget = budget, .stream.layers = o->layers};
-    changed.limits = o;
+    struct plan p = {.positions = max64(in->demand.positions - in->limits->gen + l->gen, l->context), .budget = budget, .stream.layers = l->layers};
+    changed.limits = l;
     return find_start(&p, &changed, &s);
 }
 
-struct advice {
-    char text[3][64];
-    int n;
-};
-
-__attribute__((format(printf, 2, 3))) static void advise(struct advice *a, const char *fmt, ...)
-{
-    va_list ap;
-    if (a->n == 3)
-        return;
-    va_start(ap, fmt);
-    vsnprintf(a->text[a->n++], sizeof a->text[0], fmt, ap);
-    va_end(ap);
-}
-
-/* The most that *field may be, below what it is, with which o fits; 0 if nothing does. */
-static uint64_t most_that_fits(const struct plan_input *in, struct limits *o, uint64_t *field, uint64_t budget)
-{
-    uint64_t low = 0, high = *field;
-    while (low + 1 < high) {
-        *field = low + (high - low) / 2;
-        *(fits(in, o, budget) ? &low : &high) = *field;
-    }
-    return low;
-}
-
-/* Less of a size that was given, rounded down to two decimals of a unit that suits it. */
-static void advise_less(struct advice *a, const char *option, uint64_t bytes)
-{
-    bool large = bytes >= 1000000000;
-    double shown = floor((double)bytes / (large ? 1e7 : 1e4)) / 100;
-    advise(a, "%s %.2f%s", option, shown, large ? "" : "M");
-}
-
-/* Single changes to the command line with which the least plan fits: what was asked for first,
- * then what slows the run down. */
-static void find_advice(const struct plan *p, const struct plan_input *in, const struct machine *m, struct advice *a)
-{
-    const struct limits *given = in->limits;
-    struct limits o = *given;
-    uint64_t n, over = p->total > p->budget ? p->total - p->budget : 0, cache = p->stream.expert_slots * in->expert_room;
-    if (given->trunk_bytes != UNSET && p->stream.pin_bytes >= over)
-        advise_less(a, "--trunk-gb", p->stream.pin_bytes - over);
-    if (given->cache_bytes != UNSET && cache >= over)
-        advise_less(a, "--cache-gb", cache - over);
-    o.trunk_bytes = o.cache_bytes = UNSET;
-    if (p->total <= m->limit && given->memory && given->memory != UINT64_MAX)
-        advise(a, "--memory %" PRIu64 "M", (p->total + 999999) / 1000000);
-    else if ((given->trunk_bytes != UNSET || given->cache_bytes != UNSET) && fits(in, &o, p->budget / 1000000 * 1000000))
-        advise(a, "--memory %" PRIu64 "M", p->budget / 1000000);
-    o = *given;
-    if (o.context > in->demand.positions && (n = most_that_fits(in, &o, &o.context, p->budget)))
-        advise(a, "--context %" PRIu64, n);
-    o = *given;
-    if ((n = most_that_fits(in, &o, &o.gen, p->budget)))
-        advise(a, "--gen %" PRIu64, n);
-    o = *given;
-    o.chunk = 1;
-    if (given->chunk > 1 && fits(in, &o, p->budget))
-        advise(a, "--chunk 1");
-    o = *given;
-    o.lookahead = 0;
-    if (given->lookahead > 0 && fits(in, &o, p->budget))
-        advise(a, "--lookahead 0");
-    o = *given;
-    o.spill = 1;
-    if (!given->spill && fits(in, &o, p->budget))
-        advise(a, "--spill on");
-    o = *given;
-    o.ring = 2;
-    if (given->ring > 2 && fits(in, &o, p->budget))
-        advise(a, "--ring 2");
-    o = *given;
-    for (size_t i = 0; given->tile && i < sizeof tile_sizes / sizeof *tile_sizes; i++)
-        if ((o.tile = tile_sizes[i]) < given->tile && fits(in, &o, p->budget)) {
-            advise(a, "--tile %" PRIu64 "Ki", tile_sizes[i] / KIB);
-            break;
-        }
-    o = *given;
-    struct plan_input shards = *in;
-    shards.trunk_tile = 0;
-    if (in->trunk_tile && fits(&shards, &o, p->budget))
-        advise(a, "--trunk none");
-    o = *given;
-    o.io_depth = 1;
-    if (given->io_depth != 1 && fits(in, &o, p->budget))
-        advise(a, "--io-depth 1");
-    o = *given;
-    o.threads = 1;
-    if (given->threads > 1 && fits(in, &o, p->budget))
-        advise(a, "--threads 1");
-}
-
-static int refuse(const struct plan *p, const struct plan_input *in, const struct machine *m, k3_err *err)
-{
-    char need[24], have[24];
-    struct advice a = {.n = 0};
-    find_advice(p, in, m, &a);
-    if (!a.n)
-        advise(&a, "more memory");
-    return k3_fail(err, K3_ESYS, "not enough memory: %s are needed, %s may be used; what would help: %s%s%s%s%s",
-                   k3_fmt_bytes(need, p->total), k3_fmt_bytes(have, p->budget), a.text[0], a.n > 1 ? ", or " : "",
-                   a.n > 1 ? a.text[1] : "", a.n > 2 ? ", or " : "", a.n > 2 ? a.text[2] : "");
-}
-
-int plan_make(struct plan *p, const struct plan_input *in, const struct machine *m, k3_err *err)
+bool plan_make(struct plan *p, const struct plan_input *in, const struct machine *m)
 {
     const struct limits *o = in->limits;
     bool given = o->trunk_bytes != UNSET || o->cache_bytes != UNSET;
@@ -470,7 +348,7 @@ int plan_make(struct plan *p, const struct plan_input *in, const struct machine 
     *p = (struct plan){.machine = *m, .threads = o->threads, .positions = max64(in->demand.positions, o->context)};
     p->stream = (struct stream_sizes){.layers = o->layers, .policy = o->policy, .direct = o->direct, .huge = o->huge,
                                      .slow_us = o->slow_us};
-    uint64_t most = m->limit - m->limit / 10, free_choice = o->memory ? o->memory : default_bytes;
+    uint64_t most = m->limit - m->limit / spare_part, free_choice = o->memory ? o->memory : default_bytes;
     /* What was asked for may take all that is free; what we choose leaves a tenth. */
     if (o->memory && o->memory != UINT64_MAX)
         p->budget = min64(o->memory, m->limit);
@@ -478,11 +356,11 @@ int plan_make(struct plan *p, const struct plan_input *in, const struct machine 
         p->budget = given ? m->limit : min64(free_choice, most);
     if (!find_start(p, in, &s)) {
         predict(p, in, m, &m->seen, &s);
-        return refuse(p, in, m, err);
+        return false;
     }
     grow(p, in, &s);
     split_with_lookahead(p, in, m, &s, min64(p->budget, free_choice), min64(p->budget, given ? most : free_choice));
     itemise(p, in, &s);
     predict(p, in, m, &m->seen, &s);
-    return 0;
+    return true;
 }

@@ -18,6 +18,9 @@ enum {
     DEFAULT_TILE = 4 << 20,   /* large enough for the full rate of any device, small enough that a ring of many is cheap */
     DEFAULT_IO_DEPTH = 8,     /* reads in flight: any device serves its full rate; one that reports them together, as */
     LEAST_IO_DEPTH = 2,       /* virtual disks do, is seldom without the next. Two keep it from waiting for us */
+    LEAST_RING = 2,           /* tiles: one is multiplied while another is read */
+    TILES_A_READ = 2,         /* of a full ring: one in flight, one that has come */
+    TILES_IN_HAND = 2,        /* and these: the one being multiplied, and one being checked */
     CHECKERS = 2,             /* threads that compare checksums of a packed trunk: one checks 8 GB/s or more */
     MOST_TOKENS = 256,        /* of a pass: then arithmetic takes longer than reading on any disk */
     MORE_TRANSIT = 3,         /* buffers for passing experts beside the first: one is multiplied, three arrive */

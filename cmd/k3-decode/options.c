@@ -153,6 +153,8 @@ static const k3_opt table[] = {
     {"draft", 0, "N",
      "guess up to N ids ahead where the text repeats itself, and verify them\nin one pass; the output does not change (default: 0)",
      K3_OPT_U64, AT(draft), 0, K3_DRAFT_MAX - 1},
+    {"draft-from", 0, "COMMAND", "the guesses come from that command, see man k3-decode (default --draft then: 4)", K3_OPT_TEXT,
+     AT(draft_from)},
     {"stream-json", 0, NULL, "write a JSON line for every id as it comes, of all lines", K3_OPT_FLAG, AT(stream_json)},
     {"logprobs", 0, "FILE", "write line, index, id and log-probability of every id, TSV", K3_OPT_TEXT, AT(logprobs)},
     {"score", 0, NULL,
@@ -212,6 +214,8 @@ static int check(const struct options *o, k3_err *err)
 {
     if (o->score && o->perplexity)
         return k3_fail(err, K3_EUSAGE, "--score and --perplexity both write to standard output");
+    if (o->draft_from && (options_judge(o) || !o->gen || !o->draft))
+        return k3_fail(err, K3_EUSAGE, "--draft-from has no effect with %s", options_judge(o) ? "scoring" : o->draft ? "--gen 0" : "--draft 0");
     if (options_judge(o) && (o->stream_json || o->logprobs || o->save_state))
         return k3_fail(err, K3_EUSAGE, "scoring generates nothing for --stream-json, --logprobs or --save-state");
     if (o->stream_json && o->trace && !strcmp(o->trace, "-"))
@@ -246,6 +250,8 @@ int options_parse(struct options *o, int argc, char **argv, bool *done, k3_err *
         *done = true;
         return 0;
     }
+    if (o->draft_from && !k3_opt_given(&args, "draft"))
+        o->draft = 4;
     if ((status = operands(o, &args, err)))
         return status;
     if (options_judge(o))

@@ -13,6 +13,7 @@ struct options {
     uint64_t layers;             /* 0: all of the model */
     uint64_t batch;              /* sequences decoded together at most, 0: the planner's choice */
     uint64_t draft;              /* tokens drafted at most, 0: none */
+    const char *draft_from;      /* a command that proposes them, NULL: the text itself */
     bool score, perplexity, stream_json;
     double temperature, top_p, min_p; /* temperature 0: greedy */
     uint64_t top_k, seed;

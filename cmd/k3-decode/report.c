@@ -27,10 +27,10 @@ static double ratio(double a, double b)
     return b > 0 ? a / b : 0;
 }
 
-/* Seconds for each id of the passes that fed no prompt. */
-static double per_token(const struct watch *w)
+/* Seconds for each id of the passes that fed no prompt; `waited`: for drafts, between these passes. */
+static double per_token(const struct watch *w, double waited)
 {
-    return ratio(w->pass_s - w->prompt_s, (double)w->step_ids);
+    return ratio(w->pass_s - w->prompt_s + waited, (double)w->step_ids);
 }
 
 /* Seconds of the passes in which nothing was waited for; clocks are read at different moments, so not below 0. */
@@ -50,6 +50,19 @@ static struct sums add_up(const struct session *s)
     return t;
 }
 
+static void drafts_short(const struct step *st)
+{
+    const struct drafts *d = &st->drafts;
+    struct drafter_counts c = drafter_counts(st->drafter);
+    char a[24];
+    if (d->passes)
+        k3_note("drafts: %" PRIu64 " of %" PRIu64 " ids right in %" PRIu64 " passes, about %s not read, %.2f s saved", d->accepted,
+                d->proposed, d->passes, k3_fmt_bytes(a, d->saved_bytes > 0 ? (uint64_t)d->saved_bytes : 0), d->saved_s);
+    if (st->drafter)
+        k3_note("the command that drafts was asked %" PRIu64 " times and answered %" PRIu64 ", %" PRIu64 " of them late; waited %.2f s for it",
+                c.asked, c.answered, c.late, d->waited_s);
+}
+
 void report_short(const struct session *s, int status)
 {
     const struct engine *e = &s->engine;
@@ -61,7 +74,7 @@ void report_short(const struct session *s, int status)
     const k3_traffic *r = &t.traffic;
     k3_note("%s%" PRIu64 " ids from a prompt of %" PRIu64 " (%" PRIu64 " line%s): ready in %.2f s, prompt %.2f s, then %.3f s a token; %s, %d thread%s",
             status && status != K3_EPIPE ? "failed after " : k3_interrupted ? "interrupted after " : "", sum.out, sum.prompt,
-            s->lines, s->lines == 1 ? "" : "s", w->opened_s, w->prompt_s, per_token(w), e->kernels->name,
+            s->lines, s->lines == 1 ? "" : "s", w->opened_s, w->prompt_s, per_token(w, s->step.drafts.waited_s), e->kernels->name,
             s->o->threads, s->o->threads == 1 ? "" : "s");
     k3_note("read trunk %s, head %s, experts %s, embedding %s in %" PRIu64 " passes; experts: %" PRIu64 " requests, %" PRIu64
             " hits, %" PRIu64 " misses, %" PRIu64 " evictions",
@@ -75,10 +88,7 @@ void report_short(const struct session *s, int status)
     k3_note("waited %.2f s for trunk, %.2f s for experts, computed %.2f s; disk busy %.2f s at %s/s; memory %s%s%s%s",
             t.wait_trunk, t.wait_experts, computing(w, &t), t.busy, k3_fmt_bytes(a, (uint64_t)ratio((double)totals_bytes(&t), t.busy)),
             k3_fmt_bytes(b, k3_peak_rss()), e->plan ? " of " : "", e->plan ? c : "", e->plan ? " planned" : "");
-    const struct drafts *dr = &s->step.drafts;
-    if (dr->passes)
-        k3_note("drafts: %" PRIu64 " of %" PRIu64 " ids right in %" PRIu64 " passes, about %s not read", dr->accepted, dr->proposed,
-                dr->passes, k3_fmt_bytes(a, dr->saved_bytes));
+    drafts_short(&s->step);
 }
 
 static json_t *ids_json(const uint32_t *ids, size_t n)
@@ -115,19 +125,25 @@ static json_t *traffic_json(const struct watch *w, const struct totals *t)
                      (json_int_t)t->guesses.early, "guesses_wasted", (json_int_t)t->guesses.wasted);
 }
 
-static json_t *time_json(const struct watch *w, const struct totals *t)
+static json_t *time_json(const struct watch *w, double waited, const struct totals *t)
 {
     double wall = k3_now() - w->started;
     return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "wall", wall, "ready", w->opened_s, "prompt", w->prompt_s,
-                     "per_token", per_token(w), "waiting_for_trunk", t->wait_trunk, "waiting_for_experts",
+                     "per_token", per_token(w, waited), "waiting_for_trunk", t->wait_trunk, "waiting_for_experts",
                      t->wait_experts, "computing", computing(w, t), "idle", wall - w->pass_s,
                      "disk_busy", t->busy);
 }
 
-static json_t *drafts_json(const struct drafts *d)
+static json_t *drafts_json(const struct step *st)
 {
-    return json_pack("{s:I, s:I, s:I, s:I}", "proposed", (json_int_t)d->proposed, "accepted", (json_int_t)d->accepted, "passes",
-                     (json_int_t)d->passes, "saved_bytes", (json_int_t)d->saved_bytes);
+    const struct drafts *d = &st->drafts;
+    struct drafter_counts c = drafter_counts(st->drafter);
+    json_t *command = st->drafter ? json_pack("{s:I, s:I, s:I, s:b, s:f}", "asked", (json_int_t)c.asked, "answered",
+                                              (json_int_t)c.answered, "late", (json_int_t)c.late, "alive",
+                                              drafter_alive(st->drafter), "waited_seconds", d->waited_s) : json_null();
+    return json_pack("{s:I, s:I, s:I, s:I, s:f, s:o}", "proposed", (json_int_t)d->proposed, "accepted", (json_int_t)d->accepted,
+                     "passes", (json_int_t)d->passes, "saved_bytes", (json_int_t)d->saved_bytes, "saved_seconds", d->saved_s,
+                     "command", command);
 }
 
 static json_t *plan_json(const struct engine *e, const struct totals *t)
@@ -163,8 +179,8 @@ int report_write(const struct session *s, k3_file **file, int status, const k3_e
                              k3_fingerprint_text(print, k3_index_fingerprint(e->index)), "isa", e->kernels->name, "threads",
                              s->o->threads, "layers", (json_int_t)e->set.layers, "prompt_tokens", (json_int_t)sum.prompt,
                              "generated_tokens", (json_int_t)sum.out, "peak_rss_bytes", (json_int_t)k3_peak_rss(), "sequences",
-                             sequences_json(s), "read", traffic_json(w, &t), "seconds", time_json(w, &t), "plan", plan_json(e, &t), "drafts",
-                             drafts_json(&s->step.drafts), "prefetch", prefetch_json(e), "status", shown, "error", error);
+                             sequences_json(s), "read", traffic_json(w, &t), "seconds", time_json(w, s->step.drafts.waited_s, &t), "plan",
+                             plan_json(e, &t), "drafts", drafts_json(&s->step), "prefetch", prefetch_json(e), "status", shown, "error", error);
     FILE *to = k3_file_stream(*file);
     int bad = !root || json_dumpf(root, to, JSON_INDENT(1)) || fputc('\n', to) == EOF;
     json_decref(root);

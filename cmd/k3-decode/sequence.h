@@ -12,6 +12,7 @@ struct sequence {
     size_t prompt;        /* of ids */
     size_t fed;           /* of ids, with those of a loaded state */
     size_t shown;         /* of ids, from `prompt` on, written to the output */
+    size_t told;          /* of ids, sent to the program of --draft-from */
     k3_state *state;      /* while it is active */
     bool done, stopped;   /* stopped: by a stop id */
     k3_bytes text;        /* score lines waiting for their turn */

@@ -25,6 +25,16 @@ static uint64_t to_come(const struct step *st, const struct sequence *s)
     return st->engine->set.o->gen - (s->ids.n - s->prompt);
 }
 
+/* A draft from outside. The wait for it ends when it could no longer pay. */
+static size_t ask(struct step *st, struct sequence *s, size_t most, uint32_t *out)
+{
+    double patience = drafts_patience(&st->drafts, most), began = k3_now();
+    size_t n = drafter_propose(st->drafter, s->line, s->ids.id, s->ids.n, &s->told, most, patience, out);
+    if (patience > 0)
+        drafts_waited(&st->drafts, k3_now() - began, n > 0);
+    return drafts_worth(&st->drafts, n);
+}
+
 /* A draft for a sequence that feeds its last id; only where it can be taken back. */
 static void add_draft(struct step *st, struct sequence *s, struct portion *p, size_t room)
 {
@@ -34,7 +44,7 @@ static void add_draft(struct step *st, struct sequence *s, struct portion *p, si
     most = most < left - 1 ? most : left - 1;
     most = most < room ? most : room;
     p->ids[0] = s->ids.id[s->ids.n - 1];
-    p->draft = drafts_propose(&st->drafts, s->ids.id, s->ids.n, most, p->ids + 1);
+    p->draft = st->drafter ? ask(st, s, most, p->ids + 1) : drafts_propose(&st->drafts, s->ids.id, s->ids.n, most, p->ids + 1);
 }
 
 static size_t rows_wanted(const struct step *st, const struct portion *p, size_t n)
@@ -108,8 +118,8 @@ static int take_rows(struct step *st, struct sequence *s, const struct portion *
     }
 }
 
-/* What the pass gave one sequence; rows are its logits. *brought: ids, if it drafted. */
-static int settle(struct step *st, size_t i, const float *rows, size_t *brought, k3_err *err)
+/* What the pass gave one sequence; rows are its logits. *accepted counts drafted ids that were right. */
+static int settle(struct step *st, size_t i, const float *rows, size_t *accepted, k3_err *err)
 {
     struct pass *pass = st->pass;
     struct sequence *s = pass->of[i];
@@ -126,22 +136,26 @@ static int settle(struct step *st, size_t i, const float *rows, size_t *brought,
     else if (!status && p->finishes)
         status = take_rows(st, s, p, last, &right, err);
     s->fed += right;
-    if (p->draft)
+    if (p->draft) {
         k3_state_accept(s->state, 1 + right);
+        drafts_judged(&st->drafts, p->draft, right);
+    }
     if (!status)
         status = rows_add(&st->logits, rows, st->logits.file ? p->n + right : 0, err);
-    if (s->done)
+    if (s->done) {
         s->ended = k3_now();
-    *brought += p->draft ? right + 1 : 0;
+        drafter_line_end(st->drafter, s->line, s->told);
+    }
+    *accepted += right;
     return status;
 }
 
-static int settle_all(struct step *st, size_t *brought, k3_err *err)
+static int settle_all(struct step *st, size_t *accepted, k3_err *err)
 {
     const float *rows = st->engine->row;
     int status = 0;
     for (size_t i = 0; i < st->pass->n && !status; i++) {
-        status = settle(st, i, rows, brought, err);
+        status = settle(st, i, rows, accepted, err);
         rows += st->pass->span[i].logits * st->sampler.vocab;
     }
     return status;
@@ -182,7 +196,7 @@ int step_run(struct step *st, struct sequence *const *active, size_t n, bool wai
 {
     struct engine *e = st->engine;
     struct pass *pass = st->pass;
-    size_t brought = 0, ids = ids_of(active, n);
+    size_t accepted = 0, ids = ids_of(active, n);
     double seconds;
     uint64_t bytes;
     compose(st, active, n);
@@ -193,11 +207,11 @@ int step_run(struct step *st, struct sequence *const *active, size_t n, bool wai
     if (status && !err->status)
         *err = st->record.why;
     if (!status)
-        status = settle_all(st, &brought, err);
+        status = settle_all(st, &accepted, err);
     watch_pass_end(&st->watch, ids_of(active, n) - ids, &seconds, &bytes);
     size_t proposed = drafted(pass);
-    if (!status && n == 1 && (proposed || pass->tokens == 1))
-        drafts_learn(&st->drafts, proposed, proposed ? brought - 1 : 0, seconds, bytes);
+    if (!status && pass->tokens == n + proposed) /* no prompts in it */
+        drafts_learn(&st->drafts, n, proposed, accepted, seconds, bytes);
     return status;
 }
 
@@ -234,6 +248,8 @@ int step_open(struct step *st, struct engine *e, struct output *out, k3_err *err
     st->out = out;
     if (!(st->pass = malloc(sizeof *st->pass)))
         return k3_fail(err, K3_ESYS, "out of memory");
+    if (o->draft_from && (status = drafter_start(&st->drafter, o->draft_from, e->c->vocab, err)))
+        return status;
     if ((status = sampler_init(&st->sampler, e->kernels, o, e->c->vocab, err)) ||
         (status = scores_open(&st->scores, o, &st->sampler, err)))
         return status;
@@ -265,6 +281,7 @@ int step_commit(struct step *st, k3_err *err)
 
 void step_close(struct step *st)
 {
+    drafter_stop(st->drafter);
     rows_abort(&st->logits);
     rows_abort(&st->scores.npy);
     record_close(&st->record);

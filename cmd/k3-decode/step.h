@@ -4,6 +4,7 @@
 #define STEP_H
 
 #include "draft.h"
+#include "drafter.h"
 #include "engine.h"
 #include "output.h"
 #include "record.h"
@@ -19,6 +20,7 @@ struct step {
     struct output *out;
     struct sampler sampler;
     struct drafts drafts;
+    struct drafter *drafter; /* NULL: drafts come from the sequence itself */
     struct scores scores;
     struct rows logits;      /* float32 [rows][vocab] */
     struct record record;

@@ -51,15 +51,76 @@ Test(decode_drafts, learns_from_bytes)
     uint32_t ids[16] = {0}, out[8];
     drafts_init(&d, 1000);
     for (int i = 0; i < 40; i++) {
-        drafts_learn(&d, 0, 0, 1, 1000);
-        drafts_learn(&d, 4, 0, 1, 1800);
+        drafts_learn(&d, 1, 0, 0, 1, 1000);
+        drafts_judged(&d, 4, 0);
+        drafts_learn(&d, 1, 4, 0, 1, 1800);
     }
     size_t tries = 0;
     for (int i = 0; i < 320; i++)
         tries += drafts_propose(&d, ids, 16, 8, out) > 0;
     cr_expect(tries <= 10, "%zu tries of 320", tries);
-    for (int i = 0; i < 200; i++)
-        drafts_learn(&d, 1, 1, 1, 1200);
+    for (int i = 0; i < 200; i++) {
+        drafts_judged(&d, 1, 1);
+        drafts_learn(&d, 1, 1, 1, 1, 1200);
+    }
     cr_expect_eq(drafts_propose(&d, ids, 16, 8, out), 8);
     cr_expect_eq(d.accepted, 200);
+    cr_expect_float_eq(d.saved_bytes, 200 * 800 - 40 * 800, 1e-6);
+    cr_expect_float_eq(d.saved_s, 200, 1e-6);
+}
+
+/* Bytes say little, seconds much, and that again and again: an id more costs as much as a pass. */
+Test(decode_drafts, believes_seconds_that_repeat)
+{
+    struct drafts d;
+    drafts_init(&d, 1000);
+    d.chance = 0.9;
+    drafts_learn(&d, 1, 0, 0, 1, 1000);
+    for (int i = 0; i < ENOUGH; i++) {
+        cr_expect(drafts_worth(&d, 4) == 4, "%d passes are too few", i);
+        drafts_learn(&d, 1, 4, 0, 5, 1010);
+    }
+    cr_expect_eq(drafts_worth(&d, 4), 0);
+    drafts_learn(&d, 1, 4, 0, 1.2, 1010);
+    cr_expect_eq(drafts_worth(&d, 4), 4, "and one quick pass shows that it was load");
+}
+
+/* With company an id more is a smaller part of what a pass brings, and costs of other numbers do not count. */
+Test(decode_drafts, company)
+{
+    struct drafts d;
+    drafts_init(&d, 1000);
+    d.chance = 0.5;
+    drafts_learn(&d, 1, 0, 0, 1, 1000);
+    drafts_learn(&d, 1, 4, 0, 1, 1400);
+    cr_expect(drafts_worth(&d, 1) == 1);
+    drafts_learn(&d, 8, 0, 0, 1, 1000);
+    drafts_learn(&d, 8, 4, 0, 1, 1400);
+    cr_expect(drafts_worth(&d, 1) == 0, "half an id for a tenth of eight");
+}
+
+/* The wait for an answer is as long as the answer can pay, and one that never comes is soon not waited for. */
+Test(decode_drafts, patience)
+{
+    struct drafts d;
+    drafts_init(&d, 1000);
+    cr_expect_eq(drafts_patience(&d, 4), 0, "what a pass costs is not known");
+    drafts_learn(&d, 1, 0, 0, 10, 1000);
+    d.extra_bytes = 100; /* a tenth of a pass */
+    d.chance = 1;
+    cr_expect_float_eq(drafts_patience(&d, 4), 10 * (5 - 1 - 0.4), 1e-6);
+    double waited = 0;
+    for (int i = 0; i < 2000; i++) {
+        double s = drafts_patience(&d, 4);
+        if (s > 0) {
+            waited += s;
+            drafts_waited(&d, s, false);
+        }
+    }
+    cr_expect(waited < 0.02 * 2000 * 10, "%g s of 20000", waited);
+    cr_expect_float_eq(d.waited_s, waited, 1e-6);
+    /* An answer that is quick again is asked for again. */
+    for (int i = 0; i < 40; i++)
+        drafts_waited(&d, 0.001, true);
+    cr_expect(drafts_patience(&d, 4) > 30);
 }

@@ -50,20 +50,32 @@ static void choose_reading(struct engine *e, const struct plan *p)
     e->reading_from = pays && k3_reading_measure(e->kernels, e->pool, ROOM, &e->reading) ? "measured" : "usual";
 }
 
-int engine_prepare(struct engine *e, const struct demand *d, k3_err *err)
+/* The new plan; a state that lives on has the drafts and the place that were planned for it. */
+static int plan_again(struct engine *e, const struct stream_place *at, const struct demand *d, const k3_state *keep, k3_err *err)
 {
-    struct stream_place at = prepare_place(e->set.o);
     struct limits l = prepare_limits(&e->set);
-    close_prepared(e);
     if (!e->plan && !(e->plan = calloc(1, sizeof *e->plan)))
         return k3_fail(err, K3_ESYS, "out of memory");
+    if (keep) {
+        l.spill = e->plan->spill;
+        l.draft = e->plan->draft;
+    }
+    return stream_plan(e->plan, at, e->c, e->index, &l, d, err);
+}
+
+int engine_prepare(struct engine *e, const struct demand *d, k3_state *keep, k3_err *err)
+{
+    struct stream_place at = prepare_place(e->set.o);
+    close_prepared(e);
+    int status = plan_again(e, &at, d, keep, err);
     struct plan *p = e->plan;
-    int status = stream_plan(p, &at, e->c, e->index, &l, d, err);
     if (!status) {
         choose_reading(e, p);
         p->stream.reading = e->reading;
         p->stream.reading_fixed = e->set.o->prefetch_given;
     }
+    if (!status && keep)
+        status = k3_state_grow(keep, p->positions, err);
     if (!status)
         status = stream_open(&e->source, &at, e->index, &p->stream, err);
     if (!status)

@@ -34,8 +34,9 @@ struct engine {
     struct totals before;    /* of sources already closed, and of states already freed */
 };
 int engine_open(struct engine *e, const struct options *o, k3_err *err);
-/* Plans for a demand and opens source and workspace, in place of those there were. */
-int engine_prepare(struct engine *e, const struct demand *d, k3_err *err);
+/* Plans for a demand and opens source and workspace, in place of those there were. One state may live on (else
+ * NULL): it gets the room that is planned, and the plan leaves it where it is, in memory or scratch file. */
+int engine_prepare(struct engine *e, const struct demand *d, k3_state *keep, k3_err *err);
 k3_source *engine_source(struct engine *e);
 /* A state as planned: for so many positions, with drafts, spilled or not. */
 int engine_new_state(struct engine *e, k3_state **state, k3_err *err);

@@ -28,7 +28,7 @@ static int refill(struct input *in, k3_err *err)
         return k3_fail_errno(err, "standard input", "cannot read");
     in->at = in->buf;
     in->end = in->buf + (n > 0 ? n : 0);
-    in->ended = n <= 0;
+    in->ended = n == 0;
     return 0;
 }
 
@@ -86,7 +86,7 @@ int input_line(struct input *in, bool wait, k3_ids *ids, bool *got, k3_err *err)
             return last_line(in, ids, got, err);
         } else if (!wait && !readable()) {
             return 0;
-        } else if ((status = refill(in, err))) {
+        } else if ((status = refill(in, err)) || k3_interrupted) {
             return status;
         }
     }

@@ -15,7 +15,7 @@ struct input {
 };
 void input_start(struct input *in, uint32_t vocab);
 /* The next line, as ids that the caller frees; *got false if there is none: at
- * the end, or, unless `wait`, as long as it is not there yet. */
+ * the end, or, unless `wait`, as long as it is not there yet, or when a signal ends the wait. */
 int input_line(struct input *in, bool wait, k3_ids *ids, bool *got, k3_err *err);
 void input_free(struct input *in);
 

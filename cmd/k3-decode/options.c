@@ -12,7 +12,8 @@ static const char usage[] =
     "usage: k3-decode [-m MODEL] [options] < prompts\n"
     "       k3-decode [-m MODEL] [options] --score|--perplexity < texts\n"
     "       k3-decode [-m MODEL] [options] --plan\n"
-    "       k3-decode state [--json] FILE\n"
+    "       k3-decode [-m MODEL] [options] --converse < turns\n"
+    "       k3-decode state [--json] [--ids] FILE\n"
     "\n"
     "Reads one prompt a line as decimal ids, continues it and writes the ids, each as\n"
     "soon as it is known, one line for each prompt. The ids do not depend on how much\n"
@@ -31,6 +32,15 @@ static int add_stop(void *opts, const char *text, k3_err *err)
     if (!status)
         o->stops[o->nstops++] = (uint32_t)id;
     return status;
+}
+
+static int gen(void *opts, const char *text, k3_err *err)
+{
+    struct options *o = opts;
+    if (strcmp(text, "max"))
+        return k3_num_u64(text, "--gen", 0, 1 << 30, &o->gen, err);
+    o->gen = GEN_MAX;
+    return 0;
 }
 
 static int size_gb(const char *value, const char *what, int64_t *out, k3_err *err)
@@ -139,7 +149,9 @@ static const k3_opt table[] = {
     {"trunk", 0, "FILE", "packed trunk (default: MODEL/k3.trunk if it is there; \"none\": from the shards)", K3_OPT_TEXT, AT(trunk)},
 
     /* what is generated or judged */
-    {"gen", 'n', "N", "ids to generate after each prompt (default: 8; 0 only reads it)", K3_OPT_U64, AT(gen), 0, 1 << 30},
+    {"gen", 'n', "N",
+     "ids to generate after each prompt (default: 8; 0 only reads it; max: to a\nstop id, as far as there is room)", K3_OPT_CALL,
+     .words = "max", .take = gen},
     {"stop-id", 0, "ID",
      "end a sequence after this id, repeatable; \"none\" for never\n(default: the end ids of config and tokenizer)", K3_OPT_CALL,
      .words = "none", .take = add_stop},
@@ -165,6 +177,9 @@ static const k3_opt table[] = {
      "generate nothing: write mean negative log-likelihood, its standard\nerror and the perplexity", K3_OPT_FLAG, AT(perplexity)},
     {"save-state", 0, "FILE", "write the state after the line, to go on from", K3_OPT_TEXT, AT(save_state)},
     {"load-state", 0, "FILE", "go on from it: the line's ids follow those of the file", K3_OPT_TEXT, AT(load_state)},
+    {"resume", 0, NULL, "the line begins with the ids of --load-state, which are not fed again", K3_OPT_FLAG, AT(resume)},
+    {"converse", 0, NULL, "every line continues the same sequence; SIGINT ends an answer", K3_OPT_FLAG, AT(converse)},
+    {"ids", 0, NULL, "print the ids of the state file", K3_OPT_FLAG, AT(ids)},
     {"trace", 0, "FILE", "record which experts were chosen, for k3-trace; \"-\" for standard output", K3_OPT_TEXT, AT(trace)},
     {"layers", 0, "N", "run the first N layers only, then norm and head", K3_OPT_U64, AT(layers), 1, K3_MAX_LAYERS},
     {"logits", 0, "FILE", "write the logits of every position fed, float32 [rows, vocab] .npy", K3_OPT_TEXT, AT(logits)},
@@ -218,6 +233,10 @@ static int check(const struct options *o, k3_err *err)
         return k3_fail(err, K3_EUSAGE, "--draft-from has no effect with %s", options_judge(o) ? "scoring" : o->draft ? "--gen 0" : "--draft 0");
     if (options_judge(o) && (o->stream_json || o->logprobs || o->save_state))
         return k3_fail(err, K3_EUSAGE, "scoring generates nothing for --stream-json, --logprobs or --save-state");
+    if (o->converse && (options_judge(o) || o->batch > 1))
+        return k3_fail(err, K3_EUSAGE, "--converse is one sequence that is answered: not for scoring or --batch");
+    if (o->resume && !o->load_state)
+        return k3_fail(err, K3_EUSAGE, "--resume goes on from a state: it needs --load-state");
     if (o->stream_json && o->trace && !strcmp(o->trace, "-"))
         return k3_fail(err, K3_EUSAGE, "--stream-json and --trace - both write to standard output");
     return 0;

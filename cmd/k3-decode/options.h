@@ -6,15 +6,19 @@
 
 enum { MAX_STOPS = 64, MAX_BATCH = 1024 };
 
+#define GEN_MAX UINT64_MAX       /* --gen max: as far as there is room */
+
 struct options {
     const char *model, *index, *trunk, *scratch;
     const char *logits, *report, *trace, *logprobs, *score_npy, *save_state, *load_state;
-    uint64_t gen;
+    uint64_t gen;                /* ids after each prompt, or GEN_MAX */
     uint64_t layers;             /* 0: all of the model */
     uint64_t batch;              /* sequences decoded together at most, 0: the planner's choice */
     uint64_t draft;              /* tokens drafted at most, 0: none */
     const char *draft_from;      /* a command that proposes them, NULL: the text itself */
     bool score, perplexity, stream_json;
+    bool converse;               /* all lines are one sequence */
+    bool resume;                 /* the line begins with the ids of load_state */
     double temperature, top_p, min_p; /* temperature 0: greedy */
     uint64_t top_k, seed;
     uint64_t chunk, tile;        /* 0: the planner's choice */
@@ -38,6 +42,7 @@ struct options {
     size_t nstops;
     bool stops_given;
     const char *describe;        /* the state file of `k3-decode state FILE` */
+    bool ids;                    /* of it, the ids */
 };
 
 /* *done: help, version or the presets were printed, and the program ends. */

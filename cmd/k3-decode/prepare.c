@@ -15,17 +15,18 @@ struct limits prepare_limits(const struct settings *set)
     const struct options *o = set->o;
     bool rows = o->logits || o->score_npy;
     return (struct limits){.layers = set->layers, .threads = o->threads, .memory = o->memory, .trunk_bytes = o->trunk_bytes,
-                           .cache_bytes = o->cache_bytes, .lookahead = o->lookahead, .spill = o->spill, .gen = o->gen,
+                           .cache_bytes = o->cache_bytes, .lookahead = o->lookahead, .spill = o->spill, .gen = o->gen == GEN_MAX ? 0 : o->gen,
                            .context = o->context, .batch = o->batch, .draft = o->draft, .chunk = o->chunk, .tile = o->tile,
                            .ring = o->ring, .io_depth = o->io_depth, .policy = o->policy, .direct = o->direct, .huge = o->huge,
                            .slow_us = (uint32_t)o->slow_us, .every_row = rows || options_judge(o),
-                           .single = rows || o->save_state || o->load_state};
+                           .single = rows || o->save_state || o->load_state || o->converse || (o->gen == GEN_MAX && !o->context)};
 }
 
 int print_plan(const struct options *o, k3_err *err)
 {
-    enum { PROMPT = 32 };
-    struct demand d = {.sequences = o->batch ? o->batch : 1, .prompt = PROMPT, .positions = PROMPT + o->gen};
+    enum { PROMPT = 32, ROOM = 4096 };
+    struct demand d = {.sequences = o->batch ? o->batch : 1, .prompt = PROMPT,
+                       .positions = PROMPT + (o->gen == GEN_MAX || o->converse ? ROOM : o->gen)};
     char path[4096];
     k3_config *c = malloc(sizeof *c);
     k3_index *ix = NULL;

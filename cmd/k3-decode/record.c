@@ -63,7 +63,7 @@ int record_pass(struct record *r, const k3_span *spans, struct sequence *const *
         return 0;
     for (size_t i = 0; i < n; i++)
         for (size_t t = 0; t < spans[i].n; t++)
-            r->row[rows++] = (k3_trace_row){.position = k3_state_position(spans[i].state) + t, .sequence = (uint32_t)of[i]->line,
+            r->row[rows++] = (k3_trace_row){.position = k3_state_position(spans[i].state) + t, .sequence = of[i]->number,
                                             .phase = phase(of[i], &spans[i], t)};
     return unless_gone(r, k3_trace_step_rows(r->trace, r->row, (int)rows, err), err);
 }

@@ -44,7 +44,7 @@ static struct sums add_up(const struct session *s)
 {
     struct sums t = {s->gone_prompt, s->gone_out};
     for (const struct sequence *q = s->first; q; q = q->next) {
-        t.prompt += q->prompt;
+        t.prompt += q->prompt - q->past;
         t.out += q->ids.n - q->prompt;
     }
     return t;
@@ -104,7 +104,7 @@ static json_t *sequences_json(const struct session *s)
     json_t *a = json_array();
     for (const struct sequence *q = s->first; q; q = q->next) {
         size_t out = q->ids.n - q->prompt;
-        json_array_append_new(a, json_pack("{s:o, s:o, s:b, s:f, s:f}", "prompt_ids", ids_json(q->ids.id, q->prompt), "ids",
+        json_array_append_new(a, json_pack("{s:o, s:o, s:b, s:f, s:f}", "prompt_ids", ids_json(q->ids.id + q->past, q->prompt - q->past), "ids",
                                            ids_json(q->ids.id + q->prompt, out), "stopped", q->stopped, "prompt_seconds",
                                            prompt_seconds(q), "generation_seconds", out ? latest(q) - q->first_id : 0.0));
     }

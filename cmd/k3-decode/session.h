@@ -22,6 +22,10 @@ struct session {
     uint64_t lines;              /* read so far */
     uint64_t gone_prompt, gone_out; /* ids of lines already freed: of prompts, and generated */
     bool saved;                  /* --save-state's file */
+    /* --converse: what the lines so far have left for the next one. */
+    k3_ids heard;                /* their ids and answers */
+    size_t heard_fed;
+    k3_state *heard_state;       /* NULL: before the first, and while a line has it */
 };
 /* Opens the model and every file that will be written. After an error *s is NULL or can be closed. */
 int session_open(struct session **s, const struct options *o, k3_err *err);

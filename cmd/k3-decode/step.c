@@ -22,7 +22,10 @@ struct pass {
 /* Ids still to be generated. */
 static uint64_t to_come(const struct step *st, const struct sequence *s)
 {
-    return st->engine->set.o->gen - (s->ids.n - s->prompt);
+    uint64_t gen = st->engine->set.o->gen;
+    if (gen == GEN_MAX)
+        return st->most > s->ids.n ? st->most - s->ids.n : 0;
+    return gen - (s->ids.n - s->prompt);
 }
 
 /* A draft from outside. The wait for it ends when it could no longer pay. */
@@ -220,7 +223,7 @@ int step_run(struct step *st, struct sequence *const *active, size_t n, bool wai
 /* Whether what a pass brings is written to more than standard output. */
 static bool leaves_files(const struct options *o)
 {
-    return o->save_state || o->trace || o->logprobs || o->logits || options_judge(o);
+    return o->converse || o->save_state || o->trace || o->logprobs || o->logits || options_judge(o);
 }
 
 static int on_layer(void *arg, int layer, const float *stream, size_t tokens)

@@ -26,6 +26,7 @@ struct step {
     struct record record;
     struct watch watch;
     struct pass *pass;       /* the one at hand */
+    uint64_t most;           /* ids that a sequence may have in all, where --gen is max */
 };
 /* Files that it writes are opened; engine and output must outlive it. */
 int step_open(struct step *st, struct engine *e, struct output *out, k3_err *err);

@@ -93,6 +93,8 @@ int k3_fail_write(k3_err *err, const char *name);
  * unfinished temporary files and kills. */
 extern volatile sig_atomic_t k3_interrupted;
 void k3_catch_signals(void);
+/* After a first signal has had its effect: the next one counts as the first again. */
+void k3_catch_again(void);
 
 /* read(2), but one of those signals ends the wait for input with -1, EINTR and
  * k3_interrupted set, also if it came just before or was taken by another thread. */

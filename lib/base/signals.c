@@ -59,6 +59,14 @@ void k3_catch_signals(void)
     install();
 }
 
+void k3_catch_again(void)
+{
+    char byte;
+    while (wake[0] >= 0 && read(wake[0], &byte, 1) > 0)
+        ;
+    k3_interrupted = 0;
+}
+
 ssize_t k3_read_wait(int fd, void *buf, size_t size)
 {
     struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = wake[0], .events = POLLIN}};

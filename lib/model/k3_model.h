@@ -24,6 +24,8 @@ int k3_state_new(k3_state **state, const k3_config *c, uint64_t layers, uint64_t
  * (K3_EUSAGE on tmpfs): two layers are in memory at a time, and passes must run all layers. */
 int k3_state_new_spilled(k3_state **state, const k3_config *c, uint64_t layers, uint64_t positions,
                          const char *scratch, k3_err *err);
+/* Room for so many positions, if there is less; what it holds stays. Between passes. After an error it is as before. */
+int k3_state_grow(k3_state *state, uint64_t positions, k3_err *err);
 void k3_state_free(k3_state *state);
 /* Back to an empty sequence; not for a spilled state. */
 void k3_state_reset(k3_state *state);

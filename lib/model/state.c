@@ -51,20 +51,32 @@ static void place_kda(const k3_config *c, struct layer_state *ls, float *at)
     *ls = (struct layer_state){.S = at, .history = at + c->kda_width * c->kda_head_dim};
 }
 
+/* Zeroed memory for the layers, touched as it is used; NULL and *err if there is none. */
+static float *map_block(const k3_config *c, uint64_t layers, uint64_t positions, bool spilled, size_t *bytes, k3_err *err)
+{
+    *bytes = 64;
+    for (uint64_t l = 0; l < layers; l++)
+        *bytes += layer_floats(c, l, positions, spilled) * sizeof(float);
+    float *p = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p != MAP_FAILED)
+        return p;
+    k3_fail(err, K3_ESYS, "out of memory: %zu bytes of state for %" PRIu64 " positions", *bytes, positions);
+    return NULL;
+}
+
 static int state_new(k3_state **out, const k3_config *c, uint64_t layers, uint64_t positions, const char *scratch, k3_err *err)
 {
     bool spilled = scratch != NULL;
-    uint64_t bytes = 64;
-    for (uint64_t l = 0; l < layers; l++)
-        bytes += layer_floats(c, l, positions, spilled) * sizeof(float);
+    size_t bytes = 0;
     *out = NULL;
     k3_state *s = calloc(1, sizeof *s);
     struct layer_state *ls = s ? calloc(layers, sizeof *ls) : NULL;
-    float *p = ls ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : MAP_FAILED;
-    if (p == MAP_FAILED) {
+    float *p = ls ? map_block(c, layers, positions, spilled, &bytes, err) : NULL;
+    if (!p) {
+        int status = ls ? K3_ESYS : k3_fail(err, K3_ESYS, "out of memory for a state");
         free(ls);
         free(s);
-        return k3_fail(err, K3_ESYS, "out of memory: %" PRIu64 " bytes of state for %" PRIu64 " positions", bytes, positions);
+        return status;
     }
     *s = (k3_state){.c = c, .layers = layers, .positions = positions, .block = p, .block_bytes = bytes, .layer = ls};
     for (uint64_t l = 0; l < layers; l++) {
@@ -81,6 +93,33 @@ static int state_new(k3_state **out, const k3_config *c, uint64_t layers, uint64
         return status;
     }
     *out = s;
+    return 0;
+}
+
+int k3_state_grow(k3_state *s, uint64_t positions, k3_err *err)
+{
+    const k3_config *c = s->c;
+    size_t bytes;
+    if (positions <= s->positions)
+        return 0;
+    float *block = map_block(c, s->layers, positions, s->spill, &bytes, err), *p = block;
+    if (!p)
+        return K3_ESYS;
+    for (uint64_t l = 0; l < s->layers; l++) {
+        struct layer_state *ls = &s->layer[l];
+        if (c->is_mla[l]) {
+            memcpy(p, ls->latent, s->position * latent_row(c) * sizeof *p);
+            ls->latent = p;
+        } else if (!s->spill) {
+            memcpy(p, ls->S, kda_floats(c) * sizeof *p);
+            place_kda(c, ls, p);
+        }
+        p += layer_floats(c, l, positions, s->spill);
+    }
+    munmap(s->block, s->block_bytes);
+    s->block = block;
+    s->block_bytes = bytes;
+    s->positions = positions;
     return 0;
 }
 

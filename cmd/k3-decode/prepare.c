@@ -27,7 +27,6 @@ int print_plan(const struct options *o, k3_err *err)
     enum { PROMPT = 32, ROOM = 4096 };
     struct demand d = {.sequences = o->batch ? o->batch : 1, .prompt = PROMPT,
                        .positions = PROMPT + (o->gen == GEN_MAX || o->converse ? ROOM : o->gen)};
-    char path[4096];
     k3_config *c = malloc(sizeof *c);
     k3_index *ix = NULL;
     struct settings set;
@@ -36,8 +35,8 @@ int print_plan(const struct options *o, k3_err *err)
     if (!status)
         status = settings_resolve(&set, o, c, err);
     /* Without an index only the config is looked at. */
-    snprintf(path, sizeof path, "%s/k3.index", o->model);
-    if (!status && (o->index || !access(path, F_OK)))
+    char *path = k3_sidecar_find(o->model, "k3.index");
+    if (!status && (o->index || (path && !access(path, F_OK))))
         status = k3_index_open(&ix, o->model, o->index, err);
     if (!status) {
         struct stream_place at = prepare_place(o);
@@ -48,6 +47,7 @@ int print_plan(const struct options *o, k3_err *err)
             status = status ? K3_EDATA : 0;
         }
     }
+    free(path);
     k3_index_close(ix);
     free(c);
     return status;

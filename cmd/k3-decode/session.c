@@ -258,6 +258,8 @@ static int start(struct session *s, struct sequence *q, k3_err *err)
     bool fresh = !q->state;
     int status = fresh ? engine_new_state(&s->engine, &q->state, err) : 0;
     if (!status && fresh && q->fed)
+        status = k3_index_check_weights(s->engine.index, err);
+    if (!status && fresh && q->fed)
         status = resume_state(s->o->load_state, k3_index_fingerprint(s->engine.index), q, err);
     q->admitted = k3_now();
     if (reach(s, q) > s->engine.c->max_positions)

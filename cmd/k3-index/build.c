@@ -9,7 +9,7 @@
 
 int index_build(const index_opts *o, k3_err *err)
 {
-    char print[K3_FINGERPRINT_TEXT], size[24], count[32], *path = NULL;
+    char print[K3_FINGERPRINT_TEXT], size[24], count[32], *path;
     double start = k3_now();
     k3_index *ix;
     int status = k3_index_build(&ix, o->model, o->threads ? o->threads : k3_threads_default(), err);
@@ -18,13 +18,10 @@ int index_build(const index_opts *o, k3_err *err)
     uint64_t bytes = 0;
     for (uint32_t s = 0; s < k3_index_shards(ix); s++)
         bytes += k3_index_shard_size(ix, s);
-    if (o->index_file)
-        path = strdup(o->index_file);
-    else if (asprintf(&path, "%s/k3.index", o->model) < 0)
-        path = NULL;
+    path = o->index_file ? strdup(o->index_file) : k3_sidecar_place(o->model, "k3.index");
     status = path ? k3_index_write(ix, path, err) : k3_fail(err, K3_ESYS, "%s: out of memory", o->model);
     if (status == K3_ESYS && (errno == EACCES || errno == EROFS) && !o->index_file)
-        snprintf(err->text + strlen(err->text), sizeof err->text - strlen(err->text), "; --index FILE writes it elsewhere");
+        snprintf(err->text + strlen(err->text), sizeof err->text - strlen(err->text), "; --index FILE or K3_SIDECAR=FOLDER writes it elsewhere");
     if (!status && o->json)
         status = put_json(json_pack("{s:s, s:I, s:I, s:I, s:s, s:f}", "index", path, "shards", (json_int_t)k3_index_shards(ix),
                                     "tensors", (json_int_t)k3_index_count(ix), "bytes", (json_int_t)bytes, "fingerprint",

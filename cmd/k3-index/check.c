@@ -12,8 +12,9 @@ int index_check(const index_opts *o, k3_err *err)
         return status;
     uint64_t all = c.problems + c.more;
     if (o->json) {
-        status = put_json(json_pack("{s:I, s:I, s:I, s:I, s:o}", "shards", (json_int_t)c.shards, "tensors", (json_int_t)c.tensors,
-                                    "bytes", (json_int_t)c.bytes, "count", (json_int_t)all, "problems",
+        status = put_json(json_pack("{s:I, s:I, s:I, s:s, s:I, s:o}", "shards", (json_int_t)c.shards, "tensors", (json_int_t)c.tensors,
+                                    "bytes", (json_int_t)c.bytes, "checksums",
+                                    c.sums ? "fit" : "none", "count", (json_int_t)all, "problems",
                                     json_problems(c.problem, c.problems)),
                           err);
     } else {
@@ -24,8 +25,8 @@ int index_check(const index_opts *o, k3_err *err)
         if (c.more)
             printf("and %" PRIu64 " more\n", c.more);
         if (!all)
-            printf("%" PRIu32 " shards, %s tensors, %s: no problems\n", c.shards, with_commas(count, c.tensors),
-                   k3_fmt_bytes(size, c.bytes));
+            printf("%" PRIu32 " shards, %s tensors, %s%s: no problems\n", c.shards, with_commas(count, c.tensors),
+                   k3_fmt_bytes(size, c.bytes), c.sums ? ", k3.sums fits" : "");
     }
     int worst = all ? K3_EDATA : 0;
     for (size_t i = 0; i < c.problems; i++)

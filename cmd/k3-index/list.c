@@ -41,6 +41,8 @@ int index_ls(const index_opts *o, k3_err *err)
         if (o->operand && !k3_name_matches(o->operand, e.name))
             continue;
         if (!o->json) {
+            if (!found)
+                puts("name\tdtype\tshape\tbytes\tshard\toffset");
             put_entry(ix, &e);
         } else {
             json_t *v = entry_json(ix, &e);

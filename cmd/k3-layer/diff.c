@@ -183,14 +183,21 @@ static void print_text(const struct difference *d, const k3_npy *a, const k3_npy
         printf("%" PRIu64 " NaN in one array only, first at %s\n", d->nan, place_text(place, a, d->nan_at));
 }
 
+/* Numbers of one kind compare whatever their width: '<f8' with '<f4', '<i8' with '|u1'. */
+static bool is_float(const k3_npy *a)
+{
+    return a->dtype[1] == 'f';
+}
+
 static int same_kind(const k3_npy *a, const k3_npy *b, const layer_opts *o, k3_err *err)
 {
     char x[K3_SHAPE_TEXT], y[K3_SHAPE_TEXT];
     if (a->ndim != b->ndim || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape))
         return k3_fail(err, K3_EDATA, "%s has shape %s, %s has %s", o->a, shape_text(x, a->ndim, a->shape), o->b,
                        shape_text(y, b->ndim, b->shape));
-    if (strcmp(a->dtype, b->dtype))
-        return k3_fail(err, K3_EDATA, "%s has dtype %s, %s has %s", o->a, a->dtype, o->b, b->dtype);
+    if (is_float(a) != is_float(b))
+        return k3_fail(err, K3_EDATA, "%s has dtype %s, %s has %s: floats compare with floats, integers with integers", o->a,
+                       a->dtype, o->b, b->dtype);
     return 0;
 }
 

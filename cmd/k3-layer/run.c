@@ -42,6 +42,8 @@ static int start_state(struct call *r, uint64_t *positions, k3_err *err)
     if (!status && needs_state(o))
         status = k3_state_new(&r->state, r->b->c, o->layer + 1, *positions, err);
     if (!status && file)
+        status = k3_index_check_weights(r->b->index, err);
+    if (!status && file)
         status = k3_state_load(r->state, o->layer, k3_index_fingerprint(r->b->index), file, err);
     k3_state_close(file);
     if (!status && o->state_file)

@@ -76,10 +76,9 @@ static int complete(pack_opts *o, const struct verb *verb, char **path, k3_err *
     if (!o->model && (verb == &verbs[0] || !o->file))
         return k3_fail(err, K3_EUSAGE, "which model: give -m MODEL or set K3_MODEL");
     if (!o->file) {
-        size_t n = strlen(o->model) + sizeof "/k3.trunk";
-        if (!(*path = malloc(n)))
+        *path = (verb == &verbs[0] ? k3_sidecar_place : k3_sidecar_find)(o->model, "k3.trunk");
+        if (!*path)
             return k3_fail(err, K3_ESYS, "out of memory");
-        snprintf(*path, n, "%s/k3.trunk", o->model);
         o->file = *path;
         o->compare = true;
     }

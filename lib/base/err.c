@@ -128,6 +128,7 @@ void k3_prog_start(const char *name)
     for (int fd = 0; fd < 3; fd++)
         stand_in(fd);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write: EFBIG */
 }
 
 int k3_prog_end(int status)

@@ -59,8 +59,8 @@ int k3_fail_errno(k3_err *err, const char *file, const char *fmt, ...) K3_PRINTF
 extern const char *k3_prog;  /* the program's name, for messages */
 extern int k3_verbosity;     /* -1 quiet, 0 normal, 1 and up verbose */
 
-/* First call of main: names the program, ignores SIGPIPE (a write then fails
- * with EPIPE), and gives a standard descriptor that came in closed a stand-in
+/* First call of main: names the program, ignores SIGPIPE and SIGXFSZ (a write then
+ * fails with EPIPE or EFBIG), and gives a standard descriptor that came in closed a stand-in
  * on which every read or write fails, so that no file opened later takes its number. */
 void k3_prog_start(const char *name);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PROBLEMS_PER_SHARD = 20 };
+enum { PROBLEMS_PER_SHARD = 20, TWICE_NAMED = 5 };
 
 struct shard {
     struct image_shard info;
@@ -23,16 +23,39 @@ struct build {
     struct shard *shard;
     atomic_uint next;
     atomic_bool stop;      /* a build gives up at the first problem */
-    bool check;
+    bool check, headers_only;
     struct problems *problems;
     struct image_tensor *tensors; /* [layers + 1][K3_TENSORS] */
     uint64_t *parts;              /* [moe_layers][experts][K3_PARTS] place + 1; 0: not seen */
     uint64_t ntensors, nparts, nignored;
+    uint64_t twice; /* tensors that are there twice */
 };
 
 static int no_memory(k3_err *err, const char *dir)
 {
     return k3_fail(err, K3_ESYS, "%s: out of memory for the index", dir);
+}
+
+/* Digests of a sample of the weights; the header's records are in order of their offsets. */
+static int sample_shard(const struct build *b, struct shard *s, int fd, k3_err *err)
+{
+    uint64_t stride = k3_sample_stride(&b->config);
+    struct sampler sampler;
+    int status = k3_sampler_open(&sampler, fd, s->info.name, err);
+    if (status)
+        return status;
+    for (size_t i = 0; i < s->header.n && !status; i++) {
+        const struct record *r = &s->header.records[i];
+        bool part = r->tensor < 0;
+        if (!r->ignored)
+            status = k3_sampler_add(&sampler,
+                                    &(struct sampled){s->info.header + r->begin, r->end - r->begin, part,
+                                                      !part || r->expert % stride == 0},
+                                    err);
+    }
+    k3_sampler_digests(&sampler, &s->info.sample, &s->info.quick);
+    k3_sampler_close(&sampler);
+    return status;
 }
 
 static void read_shard(struct build *b, struct shard *s)
@@ -47,12 +70,15 @@ static void read_shard(struct build *b, struct shard *s)
         return;
     }
     s->info.size = (uint64_t)f.st.st_size;
-    s->info.mtime = shard_mtime(&f.st);
+    s->info.mtime = shard_time(f.st.st_mtim);
+    s->info.ctime = shard_time(f.st.st_ctim);
     s->info.header = f.header;
     s->info.digest = f.digest;
     if (s->info.size >> PLACE_BITS)
         k3_problem(&s->problems, s->info.name, NULL, -1, "%" PRIu64 " bytes, at most 2^%d are supported", s->info.size, PLACE_BITS);
     else if (k3_header_parse(&s->header, &f, s->info.name, &b->config, &s->problems, &e))
+        k3_problems_add(&s->problems, &e);
+    else if (!b->headers_only && !s->problems.n && sample_shard(b, s, f.fd, &e))
         k3_problems_add(&s->problems, &e);
     k3_shard_close(&f);
 }
@@ -86,6 +112,8 @@ static bool gather_problems(struct build *b)
 
 static void report_twice(struct build *b, const char *name, uint32_t first, uint32_t second)
 {
+    if (b->twice++ >= TWICE_NAMED)
+        return;
     const char *a = b->shard[first].info.name, *z = b->shard[second].info.name;
     if (first == second)
         k3_problem(b->problems, z, name, -1, "is there twice");
@@ -210,7 +238,10 @@ static int tables(struct build *b, k3_err *err)
         b->tensors[i] = (struct image_tensor){PLACE_NONE, 0};
     for (uint32_t s = 0; s < b->nshards; s++)
         enter(b, s);
-    return check_ignored(b, err);
+    int status = check_ignored(b, err);
+    if (b->twice > TWICE_NAMED)
+        k3_problem(b->problems, b->dir, NULL, -1, "%" PRIu64 " more tensors are there twice", b->twice - TWICE_NAMED);
+    return status;
 }
 
 /* Place of an expert's parts if each follows the one before, else PLACE_NONE. */
@@ -418,7 +449,7 @@ static int build(struct build *b, int threads, k3_index **out, k3_err *err)
     ix->config = b->config;
     if ((status = fill(b, ix, err)))
         goto done;
-    for (int l = 0; l < (int)b->config.layers; l++) {
+    for (int l = 0; l < (int)b->config.layers && !b->headers_only; l++) {
         k3_err e;
         if (check_a_log(ix, l, &e) && k3_problems_add(b->problems, &e))
             break;
@@ -432,7 +463,8 @@ done:
     return status;
 }
 
-static int run(const char *dir, int threads, bool check, struct problems *problems, k3_index **out, k3_err *err)
+static int run(const char *dir, int threads, bool check, bool headers_only, struct problems *problems, k3_index **out,
+               k3_err *err)
 {
     struct build *b = calloc(1, sizeof *b);
     *out = NULL;
@@ -440,6 +472,7 @@ static int run(const char *dir, int threads, bool check, struct problems *proble
         return no_memory(err, dir);
     b->dir = dir;
     b->check = check;
+    b->headers_only = headers_only;
     b->problems = problems;
     int status = build(b, threads, out, err);
     for (uint32_t i = 0; i < b->nshards; i++) {
@@ -455,13 +488,18 @@ static int run(const char *dir, int threads, bool check, struct problems *proble
 
 int k3_index_build_all(k3_index **out, const char *dir, int threads, struct problems *p, k3_err *err)
 {
-    return run(dir, threads, true, p, out, err);
+    return run(dir, threads, true, false, p, out, err);
+}
+
+int k3_index_build_headers(k3_index **out, const char *dir, int threads, struct problems *p, k3_err *err)
+{
+    return run(dir, threads, true, true, p, out, err);
 }
 
 int k3_index_build(k3_index **out, const char *dir, int threads, k3_err *err)
 {
     struct problems p = {.limit = 1};
-    int status = run(dir, threads, false, &p, out, err);
+    int status = run(dir, threads, false, false, &p, out, err);
     if (!status && p.n) {
         *err = p.list[0];
         status = err->status;

@@ -13,9 +13,10 @@ enum { PROBLEMS_MAX = 1000, NAMED = 3 };
 /* ---- the index file -------------------------------------------------------------------- */
 
 /* Shards changed since the index was written, also those that only look changed. */
-static int check_index(const char *dir, const char *file, struct problems *p, k3_err *err)
+static int check_index(const char *dir, const char *file, const k3_index *headers, struct problems *p, k3_err *err)
 {
-    char *path = file ? strdup(file) : k3_path_join(dir, "k3.index");
+    bool touched;
+    char *path = file ? strdup(file) : k3_sidecar_find(dir, "k3.index");
     k3_index *ix;
     k3_err e;
     if (!path)
@@ -32,13 +33,15 @@ static int check_index(const char *dir, const char *file, struct problems *p, k3
     for (uint32_t s = 0; s < ix->nshards; s++) {
         struct stat st;
         char now[24], then[24];
-        if (k3_index_check_shard(ix, s, path, &e))
+        if (k3_index_check_shard(ix, s, path, &touched, &e) || k3_index_check_sample(ix, s, path, true, &e))
             k3_problems_add(p, &e);
-        else if (!stat(ix->paths[s], &st) && shard_mtime(&st) != ix->shards[s].mtime)
+        else if (!stat(ix->paths[s], &st) && shard_time(st.st_mtim) != ix->shards[s].mtime)
             k3_problem(p, ix->shards[s].name, NULL, -1,
                    "changed after it was indexed: same size and header, but modified at %s, not %s",
-                   k3_fmt_time(now, shard_mtime(&st)), k3_fmt_time(then, ix->shards[s].mtime));
+                   k3_fmt_time(now, shard_time(st.st_mtim)), k3_fmt_time(then, ix->shards[s].mtime));
     }
+    if (headers && k3_index_compare(ix, headers, path, &e))
+        k3_problems_add(p, &e);
     k3_index_close(ix);
     free(path);
     return 0;
@@ -178,13 +181,15 @@ static int check_map(const k3_index *ix, struct problems *p, k3_err *err)
 }
 
 /* A sidecar of checksums that later reads would refuse. */
-static void check_sums(const k3_index *ix, struct problems *p)
+static bool check_sums(const k3_index *ix, struct problems *p)
 {
     k3_sums *sums;
     k3_err e;
     if (k3_sums_open(&sums, ix, NULL, &e))
         k3_problems_add(p, &e);
+    bool fit = sums != NULL;
     k3_sums_close(sums);
+    return fit;
 }
 
 /* ---- all of it --------------------------------------------------------------------------------- */
@@ -218,12 +223,12 @@ int k3_index_check(k3_check *out, const char *dir, const char *index_file, const
     *out = (k3_check){0};
     int status = k3_index_build_all(&ix, dir, threads, &p, err);
     if (!status)
-        status = check_index(dir, index_file, &p, err);
+        status = check_index(dir, index_file, ix, &p, err);
     if (!status && sizes_file)
         status = check_sizes(dir, sizes_file, &p, err);
     if (!status && ix) {
         out->tensors = k3_index_count(ix);
-        check_sums(ix, &p);
+        out->sums = check_sums(ix, &p);
         status = check_map(ix, &p, err);
     }
     k3_index_close(ix);

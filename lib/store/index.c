@@ -3,14 +3,14 @@
 #include "store.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-_Static_assert(sizeof(struct image_shard) == 88 && sizeof(struct image_ignored) == 48, "k3-index(5) states these sizes");
+_Static_assert(sizeof(struct image_shard) == 128 && sizeof(struct image_ignored) == 48, "k3-index(5) states these sizes");
+
+enum { SMALL_HEADERS = 4 << 20 };
 
 /* ---- digests ---------------------------------------------------------------------- */
 
@@ -47,7 +47,8 @@ k3_fingerprint k3_index_digest(k3_fingerprint config, const struct image_shard *
 {
     k3_fingerprint f = config;
     for (uint32_t s = 0; s < nshards; s++) {
-        const uint64_t link[5] = {f.lo, f.hi, shards[s].size, shards[s].digest.lo, shards[s].digest.hi};
+        const uint64_t link[7] = {f.lo, f.hi, shards[s].size, shards[s].digest.lo, shards[s].digest.hi,
+                                  shards[s].sample.lo, shards[s].sample.hi};
         f = digest(link, sizeof link);
     }
     return f;
@@ -78,8 +79,8 @@ static int check_head(const k3_index *ix, const char *name, k3_err *err)
     if (n < sizeof *h + K3_INDEX_END_BYTES)
         return damaged(err, name, (int64_t)n, "the index ends inside its head");
     if (h->version != K3_INDEX_VERSION) {
-        k3_fail_at(err, K3_EDATA, name, NULL, 8, "index version %" PRIu32 ", this program reads %d; run k3-index to write it anew",
-                   h->version, K3_INDEX_VERSION);
+        k3_fail_at(err, K3_EDATA, name, NULL, 8, "index version %" PRIu32 ", this program reads %d%s; run k3-index to write it anew",
+                   h->version, K3_INDEX_VERSION, h->version == 1 ? ", which tells weights apart" : "");
         return K3_EDATA;
     }
     if (h->head_bytes != sizeof *h || h->sum != XXH3_64bits(h, offsetof(struct image_head, sum)))
@@ -158,7 +159,7 @@ static int attach_sections(k3_index *ix, const char *name, k3_err *err)
     for (int s = 0; s < SECTIONS; s++) {
         const struct section *x = &h->section[s];
         if (x->offset != at || x->bytes > end - at || x->bytes % item[s])
-            return damaged(err, name, (int64_t)offsetof(struct image_head, section), "the table of sections is odd");
+            return damaged(err, name, (int64_t)offsetof(struct image_head, section), "a section begins or ends where it cannot");
         at += (x->bytes + 7) / 8 * 8;
         if (at > end || k3_section_sum(ix->image, x) != x->sum)
             return k3_fail_at(err, K3_EDATA, name, NULL, (int64_t)x->offset,
@@ -173,6 +174,11 @@ static int attach_sections(k3_index *ix, const char *name, k3_err *err)
     ix->names = ix->image + h->section[S_NAMES].offset;
     ix->nignored = h->section[S_IGNORED].bytes / sizeof *ix->ignored;
     ix->nshards = (uint32_t)(h->section[S_SHARDS].bytes / sizeof *ix->shards);
+    for (uint32_t s = 0; s < ix->nshards; s++)
+        if (!k3_shard_name_valid(ix->shards[s].name, sizeof ix->shards[s].name))
+            return k3_fail_at(err, K3_EDATA, name, NULL, (int64_t)(h->section[S_SHARDS].offset + s * sizeof *ix->shards),
+                              "\"%.*s\" is not the name of a shard, such as model-00001-of-00002.safetensors; run k3-index",
+                              (int)sizeof ix->shards[s].name, ix->shards[s].name);
     return 0;
 }
 
@@ -226,31 +232,19 @@ int k3_index_attach(k3_index *ix, const char *name, k3_err *err)
 
 /* ---- open and close --------------------------------------------------------------------- */
 
-static int map_file(k3_index *ix, const char *path, k3_err *err)
+static int read_image(k3_index *ix, const char *path, k3_err *err)
 {
-    struct stat st;
-    int status = 0, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return k3_fail_errno(err, path, "cannot open the index");
-    if (fstat(fd, &st))
-        status = k3_fail_errno(err, path, "cannot stat");
-    else if (!S_ISREG(st.st_mode))
-        status = k3_fail(err, K3_ESYS, "%s: not a regular file", path);
-    else if (!st.st_size)
-        status = damaged(err, path, -1, "empty");
-    if (!status) {
-        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
-        if (p == MAP_FAILED)
-            status = k3_fail_errno(err, path, "cannot map");
-        ix->image = status ? NULL : p;
-        ix->image_bytes = status ? 0 : (size_t)st.st_size;
-        ix->mapped = !status;
-    }
-    close(fd);
-    return status;
+    int status = k3_read_file(path, UINT64_C(1) << 32, &ix->image, &ix->image_bytes, err);
+    return !status && !ix->image_bytes ? damaged(err, path, -1, "empty") : status;
 }
 
-int k3_index_check_shard(const k3_index *ix, uint32_t s, const char *name, k3_err *err)
+/* Whether its times are not those that it was indexed with. */
+static bool is_touched(const struct image_shard *was, const struct stat *st)
+{
+    return shard_time(st->st_mtim) != was->mtime || shard_time(st->st_ctim) != was->ctime;
+}
+
+int k3_index_check_shard(const k3_index *ix, uint32_t s, const char *name, bool *touched, k3_err *err)
 {
     const struct image_shard *was = &ix->shards[s];
     struct shard_file f;
@@ -264,7 +258,7 @@ int k3_index_check_shard(const k3_index *ix, uint32_t s, const char *name, k3_er
         return k3_fail_at(err, K3_EDATA, was->name, NULL, -1,
                           "%lld bytes now, %" PRIu64 " when it was indexed; %s is stale, run k3-index", (long long)st.st_size,
                           was->size, name);
-    if (shard_mtime(&st) == was->mtime)
+    if (!(*touched = is_touched(was, &st)))
         return 0;
     int status = k3_shard_open(&f, ix->paths[s], was->name, err);
     if (status)
@@ -285,7 +279,7 @@ int k3_index_load(k3_index **out, const char *dir, const char *path, k3_err *err
     if (!status)
         status = k3_config_load(dir, &ix->config, err);
     if (!status)
-        status = map_file(ix, path, err);
+        status = read_image(ix, path, err);
     if (!status)
         status = k3_index_attach(ix, path, err);
     if (status)
@@ -304,21 +298,71 @@ static int build_in_memory(k3_index **out, const char *dir, k3_err *err)
     return status;
 }
 
+/* Small enough that all headers are compared whenever it is opened, and the samples whenever they matter: some
+ * milliseconds. */
+static bool is_small(const k3_index *ix)
+{
+    uint64_t headers = 0;
+    for (uint32_t s = 0; s < ix->nshards; s++)
+        headers += ix->shards[s].header;
+    return headers <= SMALL_HEADERS && k3_sample_stride(&ix->config) <= 1;
+}
+
+/* Was the index made from these shards? Says so by their times, and where that is cheap or the times differ by what
+ * is in them. */
+static int check_origin(const k3_index *ix, const char *path, k3_err *err)
+{
+    struct problems none = {.limit = 1};
+    k3_index *now = NULL;
+    bool touched, small = is_small(ix), any = false;
+    int status = 0;
+    for (uint32_t s = 0; !status && s < ix->nshards; s++) {
+        touched = false;
+        status = k3_index_check_shard(ix, s, path, &touched, err);
+        any |= touched;
+    }
+    if (status || (!small && !any))
+        return status;
+    status = k3_index_build_headers(&now, ix->dir, small ? 1 : k3_threads_default(), &none, err);
+    if (!status && !now) {
+        *err = none.list[0];
+        status = err->status;
+    }
+    if (!status)
+        status = k3_index_compare(ix, now, path, err);
+    k3_index_close(now);
+    k3_problems_free(&none);
+    return status;
+}
+
+/* What the shards are like now, for k3_index_unchanged. */
+static int look_at_shards(k3_index *ix, k3_err *err)
+{
+    if (!(ix->seen = calloc(ix->nshards ? ix->nshards : 1, sizeof *ix->seen)))
+        return k3_fail(err, K3_ESYS, "%s: out of memory", ix->dir);
+    for (uint32_t s = 0; s < ix->nshards; s++) {
+        struct stat st;
+        if (stat(ix->paths[s], &st))
+            return k3_fail_errno(err, ix->shards[s].name, "cannot stat");
+        ix->seen[s] = (struct shard_state){(uint64_t)st.st_size, st.st_ino, shard_time(st.st_mtim)};
+    }
+    return 0;
+}
+
 int k3_index_open(k3_index **out, const char *dir, const char *file, k3_err *err)
 {
-    char *path = file ? strdup(file) : k3_path_join(dir, "k3.index");
+    char *path = file ? strdup(file) : k3_sidecar_find(dir, "k3.index");
     k3_index *ix = NULL;
     int status = 0;
     *out = NULL;
     if (!path)
         return k3_fail(err, K3_ESYS, "%s: out of memory", dir);
-    if (!file && access(path, F_OK) && errno == ENOENT) {
-        free(path);
-        return build_in_memory(out, dir, err);
-    }
-    status = k3_index_load(&ix, dir, path, err);
-    for (uint32_t s = 0; !status && s < ix->nshards; s++)
-        status = k3_index_check_shard(ix, s, path, err);
+    if (!file && access(path, F_OK) && errno == ENOENT)
+        status = build_in_memory(&ix, dir, err);
+    else if (!(status = k3_index_load(&ix, dir, path, err)))
+        status = check_origin(ix, path, err);
+    if (!status)
+        status = look_at_shards(ix, err);
     free(path);
     if (status)
         k3_index_close(ix);
@@ -327,14 +371,40 @@ int k3_index_open(k3_index **out, const char *dir, const char *file, k3_err *err
     return status;
 }
 
+int k3_index_check_weights(const k3_index *ix, k3_err *err)
+{
+    bool small = is_small(ix);
+    int status = 0;
+    for (uint32_t s = 0; s < ix->nshards && !status; s++) {
+        struct stat st;
+        if (stat(ix->paths[s], &st))
+            return k3_fail_errno(err, ix->shards[s].name, "cannot stat");
+        if (small || is_touched(&ix->shards[s], &st))
+            status = k3_index_check_sample(ix, s, "k3.index", !small, err);
+    }
+    return status;
+}
+
+int k3_index_unchanged(const k3_index *ix, k3_err *err)
+{
+    for (uint32_t s = 0; s < ix->nshards; s++) {
+        const struct shard_state *was = &ix->seen[s];
+        const char *name = ix->shards[s].name;
+        struct stat st;
+        if (stat(ix->paths[s], &st))
+            return k3_fail_errno(err, name, "cannot stat at the end of the run");
+        if ((uint64_t)st.st_size != was->size || st.st_ino != was->inode || shard_time(st.st_mtim) != was->mtime)
+            return k3_fail_at(err, K3_EDATA, name, NULL, -1, "was written to during the run: what was computed is not to be relied on");
+    }
+    return 0;
+}
+
 void k3_index_close(k3_index *ix)
 {
     if (!ix)
         return;
-    if (ix->mapped)
-        munmap(ix->image, ix->image_bytes);
-    else
-        free(ix->image);
+    free(ix->image);
+    free(ix->seen);
     free(ix->first);
     free(ix->dir);
     free(ix);

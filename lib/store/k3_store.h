@@ -10,6 +10,16 @@
 #include "k3_base.h"
 #include "k3_spec.h"
 
+/* ---- files beside the model ------------------------------------------------------ */
+/* k3.index, k3.sums and k3.trunk are in the model folder, or in the folder that the
+ * environment variable K3_SIDECAR names: there they are looked for first, and there they
+ * are written. Both return a malloc'ed path, NULL when out of memory. */
+
+/* The file to read: in K3_SIDECAR if it is there, else in the model folder, there or not. */
+char *k3_sidecar_find(const char *model_dir, const char *name);
+/* The file to write. */
+char *k3_sidecar_place(const char *model_dir, const char *name);
+
 /* ---- index -------------------------------------------------------------------- */
 
 typedef struct k3_index k3_index;
@@ -21,7 +31,9 @@ typedef struct k3_extent {
 } k3_extent;
 
 /* Opens MODEL/k3.index, or `index_file` if not NULL, and compares every shard
- * with it: same size and mtime, or same size and same header. Without the default
+ * with it: same size and times, or same size and header. Small models, and those whose
+ * shards' times differ, also have every place in the index compared with the headers.
+ * Without the default
  * file the index is built in memory with one k3_note line and nothing is written;
  * a named file must exist (K3_ESYS).
  * K3_EDATA: stale ("run k3-index"), damaged, cut, foreign, or a shard that is
@@ -32,7 +44,15 @@ int k3_index_open(k3_index **ix, const char *model_dir, const char *index_file, 
  * SPEC of safetensors, the model's tensor list, zero A_log tails. */
 int k3_index_build(k3_index **ix, const char *model_dir, int threads, k3_err *err);
 
-/* Writes the file that k3_index_open maps; it appears whole or not at all. */
+/* Before a file is used whose fingerprint says that it is of this model: K3_EDATA if a shard may have been written
+ * to since the index was made and a sample of its weights differs. Some milliseconds. */
+int k3_index_check_weights(const k3_index *ix, k3_err *err);
+
+/* Looks at the shards again, at the end of work that read them: K3_EDATA if one was
+ * written to since k3_index_open. */
+int k3_index_unchanged(const k3_index *ix, k3_err *err);
+
+/* Writes the file that k3_index_open reads; it appears whole or not at all. */
 int k3_index_write(const k3_index *ix, const char *path, k3_err *err);
 
 /* Frees it and what it handed out; NULL is fine. */
@@ -100,6 +120,7 @@ typedef struct k3_check {
     size_t problems;
     k3_err *problem;     /* one each, in shard order; K3_EDATA or K3_ESYS */
     uint64_t more;       /* problems beyond those listed */
+    bool sums;           /* there is a k3.sums, and it is of this model */
 } k3_check;
 
 /* Checks a model folder without reading weights: every shard present and whole, every

@@ -48,7 +48,7 @@ typedef struct k3_pack_state {
     uint64_t bytes, bytes_done;  /* of the tiles, with padding */
     uint64_t kept;               /* tiles taken over from an interrupted run */
     uint64_t read, written;      /* bytes from storage, bytes to it; holes count in neither */
-    uint64_t holes;              /* bytes of the tiles that became holes */
+    uint64_t holes;              /* bytes of the tiles that are holes, those taken over too */
     double seconds;
 } k3_pack_state;
 

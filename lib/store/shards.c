@@ -12,7 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { HEADER_MAX = 100000000, SHARDS_MAX = 99999 };
+enum { HEADER_MAX = 100000000, SHARDS_MAX = 99999, ODD_NAMED = 3, CANDIDATES = 64 };
 
 /* What downloaders put behind a name until the file is whole. */
 static const char *const unfinished[] = {".incomplete", ".part", ".partial", ".tmp", ".aria2", ".crdownload", ".download"};
@@ -43,6 +43,13 @@ static const char *shard_name(const char *name, uint64_t *i, uint64_t *n)
         !(name = number(name + 4, n)) || strncmp(name, ext, strlen(ext)))
         return NULL;
     return name + strlen(ext);
+}
+
+bool k3_shard_name_valid(const char *field, size_t room)
+{
+    uint64_t i, n;
+    const char *rest = memchr(field, 0, room) ? shard_name(field, &i, &n) : NULL;
+    return rest && !*rest;
 }
 
 /* A name seen in the folder. */
@@ -103,27 +110,69 @@ static int list_folder(const char *dir, struct seen **out, size_t *count, k3_err
     return status;
 }
 
+/* The count that most of the n names state; of equals the one that is stated first. A folder with more
+ * kinds than candidates is none of ours whichever is taken. */
+static uint64_t stated_count(const struct seen *s, size_t n)
+{
+    uint64_t best = 0;
+    size_t most = 0;
+    for (size_t k = 0; k < n && k < CANDIDATES; k++) {
+        size_t votes = 0;
+        for (size_t j = 0; j < n; j++)
+            votes += s[j].n == s[k].n;
+        if (votes > most) {
+            most = votes;
+            best = s[k].n;
+        }
+        if (2 * votes > n)
+            break;
+    }
+    return best;
+}
+
+/* What is wrong with a name among shards that count `total`; NULL if nothing. */
 static const char *odd_number(const struct seen *s, const struct seen *before, uint64_t total)
 {
     if (s->n != total)
-        return "counts another number of shards than";
+        return "states another number of shards than the others, such as";
     if (s->i < 1 || s->i > total)
-        return "has a number outside the count of";
+        return "has a number outside 1 to its count, unlike";
     return before && before->i == s->i ? "has the same number as" : NULL;
 }
 
-/* Compares the numbered shards with 1..N and names what is missing. */
-static void check_numbers(const char *dir, const struct seen *s, size_t n, struct problems *p)
+/* Names the files that do not belong to the n shards of one checkpoint, and moves them behind the
+ * others. Returns how many belong; *full is set if the list of problems is. */
+static size_t set_odd_apart(const char *dir, struct seen *s, size_t n, struct problems *p, bool *full)
+{
+    uint64_t total = stated_count(s, n);
+    size_t kept = 0, odd = 0;
+    for (size_t k = 0; k < n; k++) {
+        const struct seen *like = kept ? &s[kept - 1] : NULL;
+        const char *wrong = odd_number(&s[k], like, total);
+        if (!wrong) {
+            struct seen keep = s[k];
+            s[k] = s[kept];
+            s[kept++] = keep;
+            continue;
+        }
+        for (size_t j = k + 1; j < n && !like; j++) /* none kept yet: the next that is fine */
+            like = odd_number(&s[j], NULL, total) ? NULL : &s[j];
+        if (odd++ < ODD_NAMED && !*full)
+            *full = k3_problem(p, s[k].name, NULL, -1, "%s %s; left over from another checkpoint in %s?", wrong,
+                            like ? like->name : "the others", dir);
+    }
+    if (odd > ODD_NAMED && !*full)
+        *full = k3_problem(p, dir, NULL, -1, "%zu more files are not of the %" PRIu64 " shards", odd - ODD_NAMED, total);
+    return kept;
+}
+
+/* Names the shards of 1..N that are missing. */
+static void check_missing(const char *dir, const struct seen *s, size_t n, struct problems *p)
 {
     char first[4 * 52] = "";
     size_t len = 0, at = 0;
     uint64_t missing = 0, total = s[0].n;
     int digits = (int)strcspn(s[0].name + 6, "-"), of = (int)strcspn(s[0].name + 6 + digits + 4, ".");
-    for (size_t k = 0; k < n; k++) {
-        const char *wrong = odd_number(&s[k], k ? &s[k - 1] : NULL, total);
-        if (wrong && k3_problem(p, s[k].name, NULL, -1, "%s %s; two checkpoints in %s?", wrong, s[k ? k - 1 : 0].name, dir))
-            return;
-    }
     for (uint64_t i = 1; i <= total; i++) {
         while (at < n && s[at].i < i)
             at++;
@@ -136,6 +185,16 @@ static void check_numbers(const char *dir, const struct seen *s, size_t n, struc
     if (missing)
         k3_problem(p, dir, NULL, -1, "%" PRIu64 " of %" PRIu64 " shards are missing: %s%s", missing, total, first,
                 missing > 4 ? ", ..." : "");
+}
+
+/* Compares the numbered shards with 1..N; returns how many of them belong to it. */
+static size_t check_numbers(const char *dir, struct seen *s, size_t n, struct problems *p)
+{
+    bool full = false;
+    size_t kept = set_odd_apart(dir, s, n, p, &full);
+    if (kept && !full)
+        check_missing(dir, s, kept, p);
+    return kept;
 }
 
 int k3_shards_find(const char *dir, struct shard_list *list, struct problems *p, k3_err *err)
@@ -158,7 +217,7 @@ int k3_shards_find(const char *dir, struct shard_list *list, struct problems *p,
     if (whole > SHARDS_MAX)
         status = k3_fail_at(err, K3_EDATA, dir, NULL, -1, "%zu shards, at most %d are supported", whole, SHARDS_MAX);
     else if (whole > single)
-        check_numbers(dir, seen + single, whole - single, p);
+        whole = single + check_numbers(dir, seen + single, whole - single, p);
     if (!status && whole && !(list->name = malloc(whole * sizeof *list->name)))
         status = k3_fail(err, K3_ESYS, "%s: out of memory", dir);
     for (size_t k = 0; list->name && k < whole; k++)

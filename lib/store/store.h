@@ -11,7 +11,7 @@
 
 #define K3_INDEX_MAGIC "K3INDEX"
 #define K3_INDEX_END "K3INDEX-END\n\0\0\0" /* 16 bytes with its last NUL */
-enum { K3_INDEX_VERSION = 1, K3_INDEX_END_BYTES = 16 };
+enum { K3_INDEX_VERSION = 2, K3_INDEX_END_BYTES = 16 };
 
 enum { S_SHARDS, S_TENSORS, S_EXPERTS, S_SCATTERED, S_IGNORED, S_SHAPES, S_NAMES, SECTIONS };
 
@@ -34,9 +34,11 @@ struct image_head {
 struct image_shard {
     char name[48];
     uint64_t size;
-    int64_t mtime;    /* ns since 1970 */
+    int64_t mtime, ctime; /* ns since 1970 */
     uint64_t header;  /* bytes before the data, 8 + N */
     k3_fingerprint digest; /* XXH3-128 of those bytes */
+    k3_fingerprint sample; /* of a sample of every tensor's bytes */
+    k3_fingerprint quick;  /* of the part of it that opening may read */
 };
 
 /* A place is shard << 46 | offset: 64 TiB a shard. */
@@ -69,12 +71,17 @@ static inline uint64_t place_offset(uint64_t place)
     return place & ((UINT64_C(1) << PLACE_BITS) - 1);
 }
 
+/* What tells whether a shard may have been written to. */
+struct shard_state {
+    uint64_t size, inode;
+    int64_t mtime;
+};
+
 struct k3_index {
     k3_config config;
     char *dir;
-    char *image; /* mapped or malloc'ed */
+    char *image; /* the file, read into memory: one that is cut meanwhile must not kill */
     size_t image_bytes;
-    bool mapped;
     const struct image_head *head;
     const struct image_shard *shards;
     const struct image_tensor *tensors;
@@ -85,6 +92,7 @@ struct k3_index {
     uint32_t nshards;
     uint64_t nignored;
     uint64_t part_bytes[K3_PARTS];
+    struct shard_state *seen; /* [nshards]: as they were when the index was opened */
     uint64_t *first; /* [layers + 2]: entries before layer l - 1; one allocation with paths */
     char **paths;
 };
@@ -93,7 +101,7 @@ struct k3_index {
 int k3_index_attach(k3_index *ix, const char *name, k3_err *err);
 uint64_t k3_section_sum(const char *image, const struct section *s);
 k3_fingerprint k3_config_digest(const k3_config *c);
-/* Over the config and the shards' sizes and header digests. */
+/* Over the config and the shards' sizes, header digests and samples. */
 k3_fingerprint k3_index_digest(k3_fingerprint config, const struct image_shard *shards, uint32_t nshards);
 
 /* ---- problems ---------------------------------------------------------------------- */
@@ -113,10 +121,39 @@ void k3_problems_free(struct problems *p);
 
 /* A build that goes on after problems; *ix is NULL if there are any. */
 int k3_index_build_all(k3_index **ix, const char *dir, int threads, struct problems *p, k3_err *err);
-/* Maps and checks an index file without looking at the shards. */
+/* The same without samples, for what headers tell. */
+int k3_index_build_headers(k3_index **ix, const char *dir, int threads, struct problems *p, k3_err *err);
+/* Reads and checks an index file without looking at the shards. */
 int k3_index_load(k3_index **ix, const char *dir, const char *path, k3_err *err);
-/* K3_EDATA unless the shard is the one that was indexed: by size and mtime, else by its header. */
-int k3_index_check_shard(const k3_index *ix, uint32_t s, const char *name, k3_err *err);
+/* K3_EDATA unless the shard is the one that was indexed: by size and times, else by its header. *touched: its times
+ * differ. */
+int k3_index_check_shard(const k3_index *ix, uint32_t s, const char *name, bool *touched, k3_err *err);
+/* K3_EDATA unless every place and shape is that of the shards' headers, which `now` was built from. */
+int k3_index_compare(const k3_index *ix, const k3_index *now, const char *name, k3_err *err);
+
+/* ---- samples of the weights ---------------------------------------------------------- */
+
+struct sampled {
+    uint64_t offset, bytes;
+    bool part, quick; /* of an expert; in the quick digest too */
+};
+
+struct sampler {
+    int fd;
+    const char *name;
+    char *buf;
+    XXH3_state_t *all, *quick;
+};
+
+/* Every so many experts are in the quick digest; 1 if all are. */
+uint64_t k3_sample_stride(const k3_config *c);
+int k3_sampler_open(struct sampler *s, int fd, const char *name, k3_err *err);
+/* The shard's tensors, in order of their offsets. */
+int k3_sampler_add(struct sampler *s, const struct sampled *t, k3_err *err);
+void k3_sampler_digests(const struct sampler *s, k3_fingerprint *all, k3_fingerprint *quick);
+void k3_sampler_close(struct sampler *s);
+/* K3_EDATA unless a shard's bytes have the digests of the index, which is called `name`: the quick one only, or both. */
+int k3_index_check_sample(const k3_index *ix, uint32_t shard, const char *name, bool quick_only, k3_err *err);
 
 /* ---- dtypes ---------------------------------------------------------------------------- */
 
@@ -147,6 +184,8 @@ struct shard_list {
  * is there is listed all the same. */
 int k3_shards_find(const char *dir, struct shard_list *list, struct problems *p, k3_err *err);
 void k3_shards_free(struct shard_list *list);
+/* Whether a field of `room` bytes holds the name of a shard and a NUL: no folder, nothing unprintable. */
+bool k3_shard_name_valid(const char *field, size_t room);
 
 /* An open shard whose first bytes look like a safetensors file. */
 struct shard_file {
@@ -160,9 +199,9 @@ struct shard_file {
 /* Opens, checks the length field and reads the header. `name` is for messages. */
 int k3_shard_open(struct shard_file *f, const char *path, const char *name, k3_err *err);
 void k3_shard_close(struct shard_file *f);
-static inline int64_t shard_mtime(const struct stat *st)
+static inline int64_t shard_time(struct timespec t)
 {
-    return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 /* ---- one header ---------------------------------------------------------------------------- */

@@ -79,11 +79,6 @@ static int lay_out(struct layout *l, const k3_config *c, k3_err *err)
     return 0;
 }
 
-static char *sums_path(const char *dir, const char *path)
-{
-    return path ? strdup(path) : k3_path_join(dir, "k3.sums");
-}
-
 /* ---- reading -------------------------------------------------------------------------- */
 
 static int damaged(const k3_sums *s, int64_t at, k3_err *err, const char *what)
@@ -107,7 +102,7 @@ static int check_head(const k3_sums *s, uint64_t size, k3_err *err)
         return k3_fail_at(err, K3_EDATA, s->path, NULL, 8, "version %" PRIu32 ", this program reads %d; write it anew", h.version,
                           SUMS_VERSION);
     if (!k3_fingerprint_equal(h.model, k3_index_fingerprint(s->ix)))
-        return damaged(s, 24, err, "made for another model or other shards");
+        return damaged(s, 24, err, "made for other weights or another model (if nothing was changed on purpose, a shard is damaged)");
     if (h.layers != s->ix->config.layers || h.file_bytes != s->at.file_bytes)
         return damaged(s, 12, err, "its head does not fit the model");
     if (size != h.file_bytes)
@@ -158,7 +153,7 @@ int k3_sums_open(k3_sums **out, const k3_index *ix, const char *path, k3_err *er
 {
     *out = NULL;
     k3_sums *s = calloc(1, sizeof *s);
-    if (!s || (s->fd = -1, !(s->path = sums_path(ix->dir, path)))) {
+    if (!s || (s->fd = -1, !(s->path = path ? strdup(path) : k3_sidecar_find(ix->dir, "k3.sums")))) {
         free(s);
         return k3_fail(err, K3_ESYS, "%s: out of memory", ix->dir);
     }
@@ -268,7 +263,7 @@ int k3_sums_create(k3_sums_writer **out, const k3_index *ix, const char *path, k
 {
     *out = NULL;
     k3_sums_writer *w = calloc(1, sizeof *w);
-    if (!w || !(w->path = sums_path(ix->dir, path))) {
+    if (!w || !(w->path = path ? strdup(path) : k3_sidecar_place(ix->dir, "k3.sums"))) {
         free(w);
         return k3_fail(err, K3_ESYS, "%s: out of memory", ix->dir);
     }

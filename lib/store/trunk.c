@@ -178,9 +178,12 @@ static int check_model(const k3_trunk *t, const k3_index *ix, k3_err *err)
                           "packed from another checkpoint: fingerprint %s, %s has %s; pack this one with k3-pack",
                           k3_fingerprint_text(has, t->head.source), k3_index_dir(ix),
                           k3_fingerprint_text(wants, k3_index_fingerprint(ix)));
+    int status = k3_index_check_weights(ix, err);
+    if (status)
+        return status;
     if (t->head.tile_bytes < K3_PACK_TILE_MIN || t->head.tile_bytes > K3_PACK_TILE_MAX)
         return damaged(t, 0, "the header's tile size is not possible", err);
-    int status = k3_order_new(&o, c, 0, c->layers, true, t->head.tile_bytes, err);
+    status = k3_order_new(&o, c, 0, c->layers, true, t->head.tile_bytes, err);
     if (status)
         return status;
     bool same = o->ntiles == t->head.tiles && k3_trunk_order_digest(o) == t->head.order;

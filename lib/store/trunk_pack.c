@@ -20,18 +20,25 @@ struct packer {
 
 /* ---- one tile --------------------------------------------------------------------- */
 
-/* Whether the tile is on record and its bytes are those. */
-static int believe(struct packer *p, int worker, uint32_t tile, bool *good, k3_err *err)
+/* Whether the tile is on record and its bytes, and the zeros after them, are those. *holes: of its bytes those in
+ * blocks of zeros, which are not stored. */
+static int believe(struct packer *p, int worker, uint32_t tile, bool *good, uint64_t *holes, k3_err *err)
 {
     const struct trunk_entry *e = &p->part.table[tile];
+    uint64_t padded = trunk_padded(e->bytes);
     const void *data;
     *good = false;
     if (e->stored == STORED_NOT)
         return 0;
-    int status = k3_direct_read(&p->again, p->buf[worker].tile, e->offset, e->bytes, &data, err);
-    if (!status)
-        *good = XXH3_64bits(data, e->bytes) == e->sum;
-    return status;
+    int status = k3_direct_read(&p->again, p->buf[worker].tile, e->offset, padded, &data, err);
+    if (status)
+        return status;
+    const uint8_t *bytes = data;
+    *good = XXH3_64bits(bytes, e->bytes) == e->sum && trunk_is_zero(bytes + e->bytes, padded - e->bytes);
+    for (uint64_t at = 0; at < e->bytes && *good; at += TRUNK_BLOCK)
+        if (trunk_is_zero(bytes + at, TRUNK_BLOCK))
+            *holes += e->bytes - at < TRUNK_BLOCK ? e->bytes - at : TRUNK_BLOCK;
+    return 0;
 }
 
 static int pack_tile(struct crew *c, void *arg, int worker, uint32_t tile, k3_pack_state *did, k3_err *err)
@@ -40,7 +47,7 @@ static int pack_tile(struct crew *c, void *arg, int worker, uint32_t tile, k3_pa
     uint32_t bytes = p->order->tiles[tile].bytes;
     const uint8_t *data = p->buf[worker].tile;
     bool good;
-    int status = believe(p, worker, tile, &good, err);
+    int status = believe(p, worker, tile, &good, &did->holes, err);
     if (!status && good) {
         did->bytes_done = bytes;
         did->kept = 1;

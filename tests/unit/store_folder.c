@@ -21,7 +21,7 @@ static const struct folder_case cases[] = {
      "6 of 9 shards are missing: model-00002-of-000009.safetensors, " S3
      ", model-00004-of-000009.safetensors, model-00005-of-000009.safetensors, ..."},
     {"none", "rm \"$D\"/*.safetensors", K3_EDATA, "no model-NNNNN-of-NNNNNN.safetensors and no model.safetensors here"},
-    {"two counts", "cd \"$D\"; mv " S3 " model-00003-of-000010.safetensors", K3_EDATA, "model-00003-of-000010.safetensors: counts another number"},
+    {"two counts", "cd \"$D\"; mv " S3 " model-00003-of-000010.safetensors", K3_EDATA, "model-00003-of-000010.safetensors: states another number"},
     {"number 0", "cd \"$D\"; cp " S3 " model-00000-of-000009.safetensors", K3_EDATA, "model-00000-of-000009.safetensors: has a number outside"},
     {"number 10", "cd \"$D\"; cp " S3 " model-00010-of-000009.safetensors", K3_EDATA, "model-00010-of-000009.safetensors: has a number outside"},
     {"one number twice", "cd \"$D\"; cp " S3 " model-000003-of-000009.safetensors", K3_EDATA, "has the same number as"},

@@ -8,15 +8,24 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* The path of a file beside the model in buf. */
+static void beside(const struct stream_place *at, const char *name, char buf[4096])
+{
+    char *path = k3_sidecar_find(at->model, name);
+    snprintf(buf, 4096, "%s", path ? path : "");
+    free(path);
+}
 
 const char *stream_trunk_path(const struct stream_place *at, char buf[4096])
 {
     if (at->trunk)
         return strcmp(at->trunk, "none") ? at->trunk : NULL;
-    snprintf(buf, 4096, "%s/k3.trunk", at->model);
+    beside(at, "k3.trunk", buf);
     return access(buf, F_OK) ? NULL : buf;
 }
 
@@ -78,7 +87,7 @@ static uint64_t index_bytes(const struct stream_place *at, const k3_config *c)
 {
     char path[4096];
     struct stat st;
-    snprintf(path, sizeof path, "%s/k3.index", at->model);
+    beside(at, "k3.index", path);
     if (!stat(at->index_path ? at->index_path : path, &st))
         return (uint64_t)st.st_size;
     return c->moe_layers * c->experts * 24 + without_index_bytes;

@@ -1,7 +1,7 @@
 # names with or without a pattern; with wildcards the whole name, with or without its prefix
 . "${0%/*}/common"
 model
-k3-index ls -m m | wc -l
+k3-index ls -m m | sed 1d | wc -l
 k3-index ls -m m | cut -f 1 | LC_ALL=C sort | uniq -d
 k3-index ls -m m layers.12.self_attn
 echo

@@ -4,7 +4,7 @@
 mkckpt -q --config "$K3_REAL/config.json" --layers 2 --experts 16 --holes m
 w=model.layers.1.block_sparse_moe.experts.0.w1
 k3-index build -q m
-s=m/$(k3-index ls -m m $w.weight_packed | cut -f 5)
+s=m/$(k3-index ls -m m $w.weight_packed | sed 1d | cut -f 5)
 python3 - "$K3_REAL/mxfp4.json" "$s" "$(offset $w.weight_packed)" "$(offset $w.weight_scale)" <<'EOF'
 import json, sys
 j = json.load(open(sys.argv[1]))

@@ -6,7 +6,7 @@ k3-index show -m m model.layers.3.self_attn.kv_a_layernorm.weight
 k3-index show -m m --json model.layers.5.self_attn.q_conv1d.weight
 k3-index show -m m --json model.layers.0.self_attn.A_log
 k3-index show -m m model.layers.2.block_sparse_moe.experts.31.w2.weight_packed
-k3-index show -m m "$(k3-index ls -m m vision | head -n 1 | cut -f 1)"
+k3-index show -m m "$(k3-index ls -m m vision | sed 1d | head -n 1 | cut -f 1)"
 # values without a form in JSON
 poke m/model-00001-of-000015.safetensors "$(offset model.layers.0.self_attn.A_log)" '\0\0\300\177\0\0\200\377'
 k3-index show -m m model.layers.0.self_attn.A_log | tail -n 1

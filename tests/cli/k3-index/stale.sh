@@ -27,7 +27,7 @@ run k3-index ls -m m
 echo "not an index, but as long as the head of one" >m/k3.index
 run k3-index ls -m m
 cp whole m/k3.index
-poke m/k3.index 8 '\002'
+poke m/k3.index 8 '\001'
 run k3-index ls -m m
 cp whole m/k3.index
 poke m/k3.index 3000 '\125\125\125'

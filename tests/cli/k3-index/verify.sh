@@ -11,7 +11,7 @@ poke $s $(($(offset model.layers.1.self_attn.q_proj.weight) + 2 * 2000)) '\200\1
 poke $s "$(offset model.layers.1.self_attn.dt_bias)" '\1\0\200\177'
 poke $s $(($(offset $w.weight_scale) + 64 * 2 - 2)) '\377\377'
 poke $s "$(offset $w.weight_packed)" '\377\377'
-v=$(k3-index ls -m m vision | head -n 1 | cut -f 1)
+v=$(k3-index ls -m m vision | sed 1d | head -n 1 | cut -f 1)
 poke m/model-00015-of-000015.safetensors "$(offset "$v")" '\200\377'
 run k3-index verify -q m
 run k3-index verify -q m --json

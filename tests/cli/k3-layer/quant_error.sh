@@ -24,15 +24,15 @@ grep 'layers.3.*kv_b' all | awk -F '\t' '{ printf "%d rows, mean %.4f, worst %s 
 k3-layer -q quant-error -m t -l 3 'model.layers.*.self_attn.?v_b_proj.weight' lm_head; echo "exit $?"
 echo "a row of zeros, and one that is not finite:"
 cp -r "$ODD/model" m && rm -f m/k3.index
-read -r shard at < <(k3-index ls -q -m m lm_head | awk -F '\t' '{ print $5, $6 }')
-cols=$(k3-index ls -q -m m lm_head | sed 's/.*,\([0-9]*\)\].*/\1/')
+read -r shard at < <(k3-index ls -q -m m lm_head | awk -F '\t' 'NR > 1 { print $5, $6 }')
+cols=$(k3-index ls -q -m m lm_head | sed -n '2s/.*,\([0-9]*\)\].*/\1/p')
 head -c $((cols * 2)) /dev/zero | dd of="m/$shard" bs=1 seek=$((at + cols * 2 * 3)) conv=notrunc status=none
 k3-layer -q quant-error -m m --each lm_head | awk -F '\t' '$4 == 3'
 printf '\x80\x7f' | dd of="m/$shard" bs=1 seek=$((at + cols * 2 * 4 + 6)) conv=notrunc status=none
 k3-layer -q quant-error -m m lm_head >out 2>err; echo "exit $?"
 sed 's/at byte [0-9]*/at byte N/' err
 echo "checksums are kept to:"
-cp -r "$ODD/model" c && rm -f c/k3.index && k3-index -q verify --write-sums -m c >/dev/null
+cp -r "$ODD/model" c && k3-index build -q c && k3-index -q verify --write-sums -m c >/dev/null
 printf '\1' | dd of="c/$shard" bs=1 seek=$((at + cols * 2 * 4 + 6)) conv=notrunc status=none
 k3-layer -q quant-error -m c lm_head >/dev/null 2>err; echo "exit $?"
 grep -c checksum err

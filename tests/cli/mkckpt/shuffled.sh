@@ -15,8 +15,8 @@ done
 k3-pack -q shuffled && k3-pack check -q -m shuffled
 echo 3 1 332 4 | k3-decode -q -m shuffled --gen 5 --stop-id none --logits packed.npy
 cmp released.npy packed.npy
-k3-index ls -m shuffled '*layers.4.*' | cut -f 5 | sort | uniq -c | awk '$1 > 10 {print $2}'
-k3-index ls -m shuffled | awk -F '\t' '$2 == "F32" && $6 % 4' | wc -l | awk '{print ($1 > 0) ? "odd addresses" : "all aligned"}'
+k3-index ls -m shuffled '*layers.4.*' | sed 1d | cut -f 5 | sort | uniq -c | awk '$1 > 10 {print $2}'
+k3-index ls -m shuffled | sed 1d | awk -F '\t' '$2 == "F32" && $6 % 4' | wc -l | awk '{print ($1 > 0) ? "odd addresses" : "all aligned"}'
 # the six parts of an expert: where in the file each begins
-k3-index ls -m shuffled '*layers.4.*experts.2.*' | cut -f 5,6 | sort -u | wc -l
-k3-index ls -m released '*layers.4.*experts.2.*' | cut -f 4,6
+k3-index ls -m shuffled '*layers.4.*experts.2.*' | sed 1d | cut -f 5,6 | sort -u | wc -l
+k3-index ls -m released '*layers.4.*experts.2.*' | sed 1d | cut -f 4,6

@@ -19,7 +19,9 @@ while IFS='|' read -r _ size _ read_gb seconds _; do
     near "${read_gb% GB*}" "$want_read" 0.051 || echo "README, $size: reads$read_gb, the plan says $want_read"
     near "$seconds" "$want_s" 0.051 || echo "README, $size: $seconds s, the plan says $want_s"
     rows=$((rows + 1))
-done < <(sed -n '/^## Memory/,/^## /{/^| *[0-9]* [MG]B |/p}' "$repo/README.md")
+done < <(sed -n '1,/^## /{/^| *[0-9]* [MG]B |/p}' "$repo/README.md")
+sed -n '/^a decode step reads/,/^predicted/p' "$repo/README.md" |
+    diff - <(k3-decode -q -m real --plan --memory 24G --mem-limit 400G --disk-rate 3G --threads 2 </dev/null | tail -n 6)
 # TUNING: | 8 GB | pinned | cache or – | 129.6 GB | 43.2 |
 while IFS='|' read -r _ size pinned cache read_gb seconds _; do
     read -r want_pinned want_cache want_read want_s < <(plan "$(tr -d ' ' <<<"$size")")

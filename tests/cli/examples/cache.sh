@@ -8,5 +8,7 @@ k3-trace verify -q out/cache/run.k3t >/dev/null && echo "the trace is the run's"
 # a larger cache hits no less
 awk -F '\t' '$1 == "lru" && $5 < last { print "fewer hits: " $0 } $1 == "lru" { last = $5 }' out/cache/sim.tsv
 rm out/cache/ids
-make -s cache-study >/dev/null && ls out/cache
+make -s GEN=6 cache-study >/dev/null && ls out/cache
+# table and plot are of the same policies and steps
+grep -o '>\(lru\|layers\|lfu\|s3fifo\|belady-bypass\)<' out/cache/curves.svg | sort | uniq | wc -l
 make -s help | sed 's/ .*//'

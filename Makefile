@@ -1,8 +1,15 @@
 # K3 toolkit. `make help` lists the targets.
 #   CROSS=aarch64-linux-gnu builds for another machine, in build/aarch64-linux-gnu, with that prefix before gcc and ar
 #   V=1 shows the commands   WERROR=1 makes warnings errors   SAN=address,undefined or SAN=thread
-PREFIX  ?= /usr/local
-DESTDIR ?=
+# CC AR CPPFLAGS CFLAGS LDFLAGS LDLIBS are taken from the command line or the environment.
+PREFIX     ?= /usr/local
+BINDIR     ?= $(PREFIX)/bin
+LIBDIR     ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DATADIR    ?= $(PREFIX)/share
+MANDIR     ?= $(DATADIR)/man
+DOCDIR     ?= $(DATADIR)/doc/k3
+DESTDIR    ?=
 ifdef CROSS
 CC      := $(CROSS)-gcc
 AR      := $(CROSS)-ar
@@ -19,10 +26,10 @@ TOOLS   := $(notdir $(wildcard cmd/*))
 PARTS   := base spec kernel cache store model text trace
 
 CFLAGS  ?= -O3 -g
-K3_CFLAGS := -std=gnu11 -ffp-contract=off -fno-math-errno -pthread \
+K3_CFLAGS := -std=gnu11 -ffp-contract=off -fno-math-errno -fPIC -fno-semantic-interposition -pthread \
 	-Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wno-missing-field-initializers \
 	$(addprefix -Ilib/,$(PARTS))
-LDLIBS  := -lzstd -ljansson -lxxhash -lm
+LDLIBS  += -lzstd -ljansson -lxxhash -lm
 ifneq ($(MACHINE),x86_64)
 K3_CFLAGS += -fsigned-char # as on x86, where that is the default
 endif
@@ -56,6 +63,17 @@ PROGS    := $(addprefix $(BIN)/,$(TOOLS))
 
 all: $(LIB) $(PROGS)
 
+# The commit that is built, where this folder is a clone: --version and reports name it.
+ifneq ($(origin COMMIT),command line)
+COMMIT := $(if $(wildcard .git),$(shell git -c safe.directory='*' describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null))
+endif
+$(BUILD)/commit: FORCE
+	@mkdir -p $(@D)
+	@echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' >$@
+FORCE:
+$(BUILD)/lib/base/version.o: $(BUILD)/commit
+$(BUILD)/lib/base/version.o: K3_CFLAGS += -DK3_COMMIT='"$(COMMIT)"'
+
 $(LIB): $(LIB_OBJ)
 	$(call SAY,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -63,7 +81,7 @@ $(LIB): $(LIB_OBJ)
 $(BUILD)/%.o: %.c Makefile
 	$(call SAY,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(K3_CFLAGS) $(CFLAGS) $(call isa_flags,$(notdir $<)) $(call frame_limit,$<) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(K3_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(call isa_flags,$(notdir $<)) $(call frame_limit,$<) -MMD -MP -c $< -o $@
 
 define program
 $(BIN)/$(1): $(patsubst %.c,$(BUILD)/%.o,$(wildcard cmd/$(1)/*.c cmd/$(1)/*/*.c)) $(LIB)
@@ -93,7 +111,7 @@ $(HELPERS): $(BUILD)/%: $(BUILD)/%.o $(LIB)
 $(SHIMS): $(BUILD)/%.so: %.c
 	$(call SAY,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(filter-out -fsanitize=%,$(K3_CFLAGS)) -O2 -g -fPIC -shared $< -o $@
+	$(Q)$(CC) $(filter-out -fsanitize=%,$(K3_CFLAGS)) $(CPPFLAGS) -O2 -g -shared $< -o $@
 helpers: $(HELPERS) $(SHIMS)
 
 demo:
@@ -127,7 +145,7 @@ TSAN_OBJ  := $(TSAN_UNIT:%=$(BUILD)/tests/tsan/unit_%.o) $(BUILD)/tests/tsan/uni
 $(BUILD)/tests/tsan/unit_%.o: tests/unit/%.c Makefile
 	$(call SAY,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(K3_CFLAGS) $(CFLAGS) -Itests/tsan -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(K3_CFLAGS) $(CPPFLAGS) $(CFLAGS) -Itests/tsan -MMD -MP -c $< -o $@
 $(BUILD)/tests/tsan/unit.o: K3_CFLAGS += -Itests/tsan
 $(BUILD)/tests/tsan/unit: $(TSAN_OBJ) $(LIB)
 	$(call SAY,LD,$@)
@@ -153,38 +171,11 @@ fuzz: $(FUZZERS)
 format:
 	$(Q)clang-format -i $(shell git ls-files '*.c' '*.h')
 
-MAN     := $(wildcard man/*.[1-9])
 VERSION := $(shell sed -n 's/.*define K3_VERSION "\(.*\)"/\1/p' lib/base/k3_base.h)
-
-# One shell for all of it: DESTDIR may have blanks.
-define INSTALL
-set -e; root="$(DESTDIR)$(PREFIX)"; share="$$root/share"; comp="$$share/bash-completion/completions"; zsh="$$share/zsh/site-functions"
-install -d "$$root/bin" "$$root/lib/pkgconfig" "$$root/include/k3" "$$share/k3" "$$share/doc/k3" "$$comp" "$$zsh"
-install -m 755 $(PROGS) scripts/k3-doctor "$$root/bin"
-install -m 644 $(LIB) "$$root/lib"
-install -m 644 $(wildcard lib/*/k3_*.h) lib/spec/schema.def "$$root/include/k3"
-sed 's,@PREFIX@,$(PREFIX),; s,@VERSION@,$(VERSION),' scripts/k3.pc.in >"$$root/lib/pkgconfig/k3.pc"
-install -m 755 $(wildcard scripts/*.sh) "$$share/k3"
-install -m 644 README.md LICENSE $(wildcard docs/*.md) examples/embed.c "$$share/doc/k3"
-scripts/completions bash $(BIN) >"$$comp/k3"
-for t in $(TOOLS); do ln -sf k3 "$$comp/$$t"; done
-scripts/completions zsh $(BIN) >"$$zsh/_k3"
-for m in $(MAN); do d="$$share/man/man$${m##*.}"; install -d "$$d"; install -m 644 $$m "$$d"; done
-endef
-export INSTALL
 install: all
-	$(Q)sh -c "$$INSTALL"
-
-define UNINSTALL
-root="$(DESTDIR)$(PREFIX)"; share="$$root/share"; comp="$$share/bash-completion/completions"
-for t in $(TOOLS) k3-doctor; do rm -f "$$root/bin/$$t" "$$comp/$$t"; done
-rm -f "$$root/lib/libk3core.a" "$$root/lib/pkgconfig/k3.pc" "$$comp/k3" "$$share/zsh/site-functions/_k3"
-rm -rf "$$root/include/k3" "$$share/k3" "$$share/doc/k3"
-for m in $(notdir $(MAN)); do rm -f "$$share/man/man$${m##*.}/$$m"; done
-endef
-export UNINSTALL
-uninstall:
-	$(Q)sh -c "$$UNINSTALL"
+install uninstall:
+	$(Q)DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" BINDIR="$(BINDIR)" LIBDIR="$(LIBDIR)" INCLUDEDIR="$(INCLUDEDIR)" DATADIR="$(DATADIR)" \
+		MANDIR="$(MANDIR)" DOCDIR="$(DOCDIR)" VERSION="$(VERSION)" scripts/install-tree $@ "$(BIN)" "$(LIB)"
 
 clean:
 	rm -rf build bin
@@ -199,11 +190,11 @@ help:
 	@echo 'asan       the tests under AddressSanitizer and UBSan'
 	@echo 'arm        cross-built for aarch64 and run under qemu: kernels, the small model, files of both machines'
 	@echo 'long       tests of minutes and gigabytes; they want K3_REAL'
-	@echo 'tsan       programs and threaded unit tests under ThreadSanitizer (needs clang)'
-	@echo 'install    to DESTDIR/PREFIX (default /usr/local); uninstall removes it'
+	@echo 'tsan       programs and threaded unit tests under ThreadSanitizer (needs clang and libomp)'
+	@echo 'install    to DESTDIR/PREFIX (default /usr/local; BINDIR LIBDIR INCLUDEDIR DATADIR MANDIR DOCDIR); uninstall removes it'
 	@echo 'format     clang-format over the tree'
 	@echo 'clean      remove build/ and bin/'
 
-.PHONY: all helpers demo test bench bench-stream fuzz asan arm long tsan tsan-tests format install uninstall clean help
+.PHONY: all helpers demo test bench bench-stream fuzz asan arm long tsan tsan-tests format install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 -include $(LIB_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(TSAN_OBJ:.o=.d) $(HELPERS:=.d) $(MKCKPT:.o=.d) $(foreach t,$(TOOLS),$(patsubst %.c,$(BUILD)/%.d,$(wildcard cmd/$(t)/*.c cmd/$(t)/*/*.c)))

@@ -20,6 +20,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 command="${0##*/}$(printf ' %q' "$@")"
 model=${K3_MODEL:-} out=campaign gen=8 repeats=3 prompt="3 4 5" kind=auto wrap="" title="seconds a token"
 misuse() { echo "campaign: $1; see -h" >&2; exit 2; }
+[ "${1:-}" != --help ] || set -- -h
 while getopts m:o:n:r:p:k:x:t:c:h opt; do
     case $opt in
     m) model=$OPTARG ;;

@@ -2,7 +2,7 @@
 # Runs a checkpoint layer by layer with k3-layer and compares it with a reference.
 usage() {
     cat <<'END'
-usage: scripts/conformance.sh [-m MODEL] [--ids "ID ..."] [--layers-npy FILE] [--log FILE] [--logits FILE]
+usage: conformance.sh [-m MODEL] [--ids "ID ..."] [--layers-npy FILE] [--log FILE] [--logits FILE]
                               [--tol X] [--tol-logits X] [--work DIR]
 
 Feeds the ids to the first layer, hands each layer's output to the next, and at last to the

@@ -17,6 +17,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 command="${0##*/}$(printf ' %q' "$@")"
 out=disk.tsv sizes=256Ki,1Mi,4Mi,16Mi,17547264 depths=1,2,4,8,16,32 repeats=3 seconds=0.5 huge=on wrap=""
 misuse() { echo "disk-sweep: $1; see -h" >&2; exit 2; }
+[ "${1:-}" != --help ] || set -- -h
 while getopts o:s:d:r:t:H:x:c:h opt; do
     case $opt in
     o) out=$OPTARG ;;

@@ -1,23 +1,28 @@
 #!/usr/bin/env bash
 # Downloads a checkpoint: resumable, every shard's size checked, then k3-index check.
-# usage: download-model.sh [--base-url URL | --repo NAME] --sizes FILE [--revision REV] [--jobs N] [--retries N] DIR
-#   --base-url URL   where the files are: URL/FILE; {revision} in it is replaced (default: $K3_BASE_URL)
-#   --repo NAME      let the hf command fetch that repository instead
-#   --sizes FILE     lines "NAME BYTES": the shards, and what each must measure
-#   --revision REV   the revision to fetch (default: $K3_REVISION); needed with --repo and with {revision}
+# usage: download-model.sh [--repo NAME] [--revision REV] [--base-url URL] [--sizes FILE] [--jobs N] [--retries N] [--hf] DIR
+#   --repo NAME      the repository on the hub (default: moonshotai/Kimi-K3)
+#   --revision REV   the revision to fetch (default: $K3_REVISION, or main)
+#   --base-url URL   where the files are instead: URL/FILE; {revision} in it is replaced (default: $K3_BASE_URL,
+#                    or the repository's at $HF_ENDPOINT, https://huggingface.co)
+#   --sizes FILE     lines "NAME BYTES": the shards, and what each must measure (default: those of the release;
+#                    with --base-url or another repository: the shards of its index, as the server measures them)
 #   --jobs N         files at once (default: 4)
 #   --retries N      tries for each file, each going on where the last stopped (default: 20)
+#   --hf             let the hf command fetch the repository
 # A token comes from $HF_TOKEN; it is handed to curl in a file and never shown. Run it again to go on.
 # Exit: 0 all there · 1 a file is wrong · 2 usage · 3 no space, no server, no permission
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 say() { echo "download-model: $1" >&2; }
 misuse() { say "$1; try --help"; exit 2; }
-url=${K3_BASE_URL:-} repo="" sizes="" revision=${K3_REVISION:-} jobs=4 retries=20 dir=""
+released=moonshotai/Kimi-K3
+url=${K3_BASE_URL:-} repo=$released sizes="" revision=${K3_REVISION:-} jobs=4 retries=20 dir="" hf=0
 small="config.json generation_config.json tokenizer_config.json tiktoken.model model.safetensors.index.json"
 while [ $# -gt 0 ]; do
     case $1 in
     -h | --help) sed -n '/^# usage/,/^# Exit/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --hf) hf=1; shift; continue ;;
     --base-url | --repo | --sizes | --revision | --jobs | --retries) [ $# -gt 1 ] || misuse "$1 needs a value" ;;
     -*) misuse "$1: unknown" ;;
     *) [ -z "$dir" ] || misuse "$1: a second folder"; dir=$1; shift; continue ;;
@@ -25,7 +30,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     --base-url) url=$2 ;;
     --repo) repo=$2 ;;
-    --sizes) sizes=$2 ;;
+    --sizes) [ -r "$2" ] || misuse "--sizes: $2 cannot be read"; sizes=$2 ;;
     --revision) revision=$2 ;;
     --jobs) jobs=$2 ;;
     --retries) retries=$2 ;;
@@ -34,35 +39,19 @@ while [ $# -gt 0 ]; do
 done
 [[ $jobs =~ ^[1-9][0-9]?$ && $retries =~ ^[1-9][0-9]?$ ]] || misuse "--jobs and --retries are numbers from 1 to 99"
 [ -n "$dir" ] || misuse "which folder?"
-[ -n "$url$repo" ] || misuse "from where: --base-url, K3_BASE_URL or --repo"
-[ -r "$sizes" ] || misuse "--sizes: the list of shards and their bytes"
-[ -z "$repo" ] || [ -n "$revision" ] || misuse "--repo needs --revision"
+[[ $repo =~ ^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$ ]] || misuse "--repo: \"$repo\" is not OWNER/NAME"
 [[ $url != *"{revision}"* ]] || [ -n "$revision" ] || misuse "the URL needs --revision"
-url=${url//"{revision}"/$revision}
-mkdir -p -- "$dir" || exit 3
-
-declare -A want
-total=0
-while read -r name bytes rest; do
-    [ -n "$name" ] || continue
-    [[ -z $rest && $bytes =~ ^[0-9]{1,15}$ && $name != */* && $name != .* ]] || { say "$sizes: \"$name $bytes\" is no name and size"; exit 2; }
-    want[$name]=$bytes
-    total=$((total + bytes))
-done <"$sizes"
-[ ${#want[@]} -gt 0 ] || { say "$sizes: lists nothing"; exit 2; }
-
-size_of() { stat -c %s -- "$1" 2>/dev/null || echo 0; }
-have=0
-for name in "${!want[@]}"; do
-    for f in "$dir/$name" "$dir/$name.part"; do have=$((have + $(size_of "$f"))); done
-done
-free=$(df -PB1 -- "$dir" | awk 'NR == 2 { print $4 }')
-if [ $((total - have)) -gt "$free" ]; then
-    say "$dir: $((total - have)) bytes to come, $free free"
-    exit 3
+[ $hf -eq 0 ] || [ -z "$url" ] || misuse "--hf goes with --repo, not with --base-url"
+if [ -n "$url" ]; then
+    url=${url//"{revision}"/$revision}
+else
+    [ -n "$sizes" ] || [ "$repo" != "$released" ] || sizes=$here/released-sizes.txt
+    url=${HF_ENDPOINT:-https://huggingface.co}/$repo/resolve/${revision:-main}
+    say "the same by the hub's own program: hf download $repo --revision ${revision:-main} --local-dir $(printf %q "$dir")"
 fi
-
-work=$(mktemp -d) || exit 3
+[ $hf -eq 1 ] || command -v curl >/dev/null || { say "there is no curl"; exit 3; }
+mkdir -p -- "$dir" || exit 3
+work=$(mktemp -d "${TMPDIR:-/tmp}/k3-download.XXXXXX") || exit 3
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
@@ -71,6 +60,8 @@ umask 077
 [ -z "${HF_TOKEN:-}" ] || printf 'header = "Authorization: Bearer %s"\n' "$HF_TOKEN" >"$work/curlrc"
 umask 022
 
+size_of() { stat -c %s -- "$1" 2>/dev/null || echo 0; }
+# ---- how to fetch a file ----
 # fetch NAME BYTES: into NAME.part, which gets its name when it is whole. BYTES may be "": any size.
 fetch() {
     local name=$1 bytes=$2 part="$dir/$1.part" try code before got
@@ -113,15 +104,59 @@ fetch() {
     mv -- "$part" "$dir/$name"
 }
 
+# ---- which shards, and their sizes ----
+# the shards that the index names, measured by the server
+ask_sizes() {
+    local name bytes
+    fetch model.safetensors.index.json "" 2>"$work/index.err"
+    case $? in
+    0) grep -o '"[^"/]*\.safetensors"' "$dir/model.safetensors.index.json" | tr -d '"' | LC_ALL=C sort -u >"$work/names" ;;
+    1) echo model.safetensors >"$work/names" ;; # no index: one shard
+    *) cat "$work/index.err" >&2; return 3 ;;
+    esac
+    [ -s "$work/names" ] || { say "model.safetensors.index.json: names no shards"; return 1; }
+    while IFS= read -r name; do
+        bytes=$(curl -sSIL -f -K "$work/curlrc" --connect-timeout 30 -- "$url/$name" 2>"$work/head.err" | tr -d '\r' |
+            awk 'tolower($1) == "content-length:" { n = $2 } END { print n }')
+        [[ $bytes =~ ^[1-9][0-9]*$ ]] || { say "$name: the server does not say how large it is: $(tail -n 1 "$work/head.err")"; return 3; }
+        echo "$name $bytes"
+    done <"$work/names"
+}
+if [ -z "$sizes" ]; then
+    [ $hf -eq 0 ] || misuse "--hf: give --sizes for another repository"
+    fetch config.json "" || exit # first: a refusal shows at once
+    ask_sizes >"$work/sizes" || exit
+    sizes=$work/sizes
+fi
+declare -A want
+total=0
+while read -r name bytes rest || [ -n "$name" ]; do
+    bytes=${bytes%$'\r'} rest=${rest%$'\r'} name=${name%$'\r'}
+    [ -n "$name" ] || continue
+    [[ -z $rest && $bytes =~ ^[0-9]{1,15}$ && $name != */* && $name != .* ]] || { say "$sizes: \"$(tr -cd '[:print:]' <<<"$name $bytes")\" is no name and size"; exit 2; }
+    want[$name]=$bytes
+    total=$((total + bytes))
+done <"$sizes"
+[ ${#want[@]} -gt 0 ] || { say "$sizes: lists nothing"; exit 2; }
+
+have=0
+for name in "${!want[@]}"; do
+    for f in "$dir/$name" "$dir/$name.part"; do have=$((have + $(size_of "$f"))); done
+done
+free=$(df -PB1 -- "$dir" | awk 'NR == 2 { print $4 }')
+if [ $((total - have)) -gt "$free" ]; then
+    say "$dir: $((total - have)) bytes to come, $free free"
+    exit 3
+fi
+
 status=0
 note() { # keeps the worst: 3 over 1
     [ "$1" -le "$status" ] || status=$1
 }
-if [ -n "$repo" ]; then
-    command -v hf >/dev/null || { say "there is no hf command; use --base-url"; exit 3; }
-    hf download "$repo" --revision "$revision" --local-dir "$dir" || exit 3
+if [ $hf -eq 1 ]; then
+    command -v hf >/dev/null || { say "there is no hf command; leave out --hf"; exit 3; }
+    hf download "$repo" --revision "${revision:-main}" --local-dir "$dir" || exit 3
 else
-    command -v curl >/dev/null || { say "there is no curl"; exit 3; }
     fetch config.json ""; note $? # first: a refusal shows at once
     [ "$status" -eq 3 ] && exit 3
     for name in $small; do [ -e "$dir/$name" ] || { fetch "$name" "" || [ "$name" != config.json ] || note 1; }; done
@@ -149,7 +184,7 @@ done
 say "$there of ${#want[@]} files, $bytes of $total bytes"
 [ "$status" -eq 0 ] || { say "not complete; run it again"; exit "$status"; }
 index=k3-index
-for f in "$here/k3-index" "$here/../bin/k3-index"; do [ -x "$f" ] && index=$f && break; done
+for f in "$here/k3-index" "$here/../bin/k3-index" "$here/../../bin/k3-index"; do [ -x "$f" ] && index=$f && break; done
 if command -v "$index" >/dev/null; then
     "$index" check -m "$dir" --sizes "$sizes" || exit
 else

@@ -12,6 +12,7 @@
 set -u -o pipefail
 kind=auto which=0
 misuse() { echo "limit-memory: $1; see -h" >&2; exit 2; }
+[ "${1:-}" != --help ] || set -- -h
 while getopts k:wh opt; do
     case $opt in
     k) kind=$OPTARG ;;

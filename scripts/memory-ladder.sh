@@ -7,6 +7,7 @@
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 pass=(-o ladder -t "seconds a token by memory" -c "${0##*/}$(printf ' %q' "$@")")
+[ "${1:-}" != --help ] || set -- -h
 while getopts m:o:n:r:p:k:x:t:c:h opt; do
     case $opt in
     h) sed -n '/^# usage/,/^# Exit/s/^# \{0,1\}//p' "$0"; exit 0 ;;

@@ -12,6 +12,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 defaults=(-o split -t "seconds a token by trunk/cache in GB" -c "${0##*/}$(printf ' %q' "$@")")
 model=${K3_MODEL:-} gen=8 prompt="3 4 5" pass=()
 misuse() { echo "split-sweep: $1; see -h" >&2; exit 2; }
+[ "${1:-}" != --help ] || set -- -h
 while getopts m:o:n:r:p:k:x:t:c:h opt; do
     case $opt in
     h) sed -n '/^# usage/,/^# Exit/s/^# \{0,1\}//p' "$0"; exit 0 ;;

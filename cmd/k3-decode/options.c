@@ -278,6 +278,6 @@ int options_parse(struct options *o, int argc, char **argv, bool *done, k3_err *
     if (!o->threads)
         o->threads = k3_threads_default();
     if (!o->scratch)
-        o->scratch = getenv("TMPDIR") ? getenv("TMPDIR") : "/var/tmp";
+        o->scratch = k3_env("TMPDIR") ? k3_env("TMPDIR") : "/var/tmp";
     return 0;
 }

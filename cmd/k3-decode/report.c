@@ -181,6 +181,8 @@ int report_write(const struct session *s, k3_file **file, int status, const k3_e
                              "generated_tokens", (json_int_t)sum.out, "peak_rss_bytes", (json_int_t)k3_peak_rss(), "sequences",
                              sequences_json(s), "read", traffic_json(w, &t), "seconds", time_json(w, s->step.drafts.waited_s, &t), "plan",
                              plan_json(e, &t), "drafts", drafts_json(&s->step), "prefetch", prefetch_json(e), "status", shown, "error", error);
+    if (*k3_commit())
+        json_object_set_new(root, "commit", json_string(k3_commit()));
     FILE *to = k3_file_stream(*file);
     int bad = !root || json_dumpf(root, to, JSON_INDENT(1)) || fputc('\n', to) == EOF;
     json_decref(root);

@@ -16,6 +16,10 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define K3_VERSION "0.1.0"
 
 #if defined(__GNUC__)
@@ -219,8 +223,14 @@ int k3_opt_model(const char **model, k3_err *err);
 /* Prints `usage` (the lines above the options), then the table aligned. */
 void k3_opt_help(FILE *to, const char *usage, const k3_opt *table);
 
-/* "k3-tok 0.1.0" to stdout. */
+/* "k3-tok 0.1.0 (commit 69c7e14a2b3c)" to stdout, the commit only where it is known. */
 void k3_print_version(void);
+
+/* The commit that was built, with "-dirty" after it if files differed from it; "" if it was not built in a clone. */
+const char *k3_commit(void);
+
+/* An environment variable; NULL if it is not set or empty. */
+const char *k3_env(const char *name);
 
 /* ---- files that appear whole ------------------------------------------------------ */
 
@@ -310,5 +320,9 @@ void k3_progress_end(void);
 /* Temporaries known to the signal handler; used by k3_file and other writers of temporaries. */
 void k3_temp_add(const char *path);
 void k3_temp_remove(const char *path);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -246,8 +246,3 @@ void k3_opt_help(FILE *to, const char *usage, const k3_opt *table)
         fprintf(to, "%s\n", help);
     }
 }
-
-void k3_print_version(void)
-{
-    printf("%s %s\n", k3_prog, K3_VERSION);
-}

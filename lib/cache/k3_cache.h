@@ -10,6 +10,10 @@
 
 #include "k3_base.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Where a model's experts are. */
 typedef struct k3_shape {
     int layers;   /* layers of the model, at most 65535 */
@@ -77,5 +81,9 @@ int k3_policy_batch(k3_policy *policy, int layer, const uint16_t *experts, int n
 uint32_t k3_policy_slots(const k3_policy *policy);
 /* Slot of a resident expert, or -1. */
 int32_t k3_policy_slot(const k3_policy *policy, int layer, int expert);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -19,6 +19,10 @@
 #include "k3_base.h"
 #include "k3_compact.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* How weights that come from memory are read; it changes the speed and no bit. A product with few tokens reads
  * `streams` rows side by side, each far from the next, and asks for lines `distance` bytes ahead, counted over all
  * streams. */
@@ -153,5 +157,9 @@ k3_reading k3_reading_kept(k3_reading r);
 /* The indices of the k largest of s[n] in descending order, the lowest index
  * first on ties; NaN counts as smaller than everything. k <= n. */
 void k3_topk(const float *s, size_t n, size_t k, uint32_t *index);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

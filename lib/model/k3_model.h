@@ -11,6 +11,10 @@
 #include "k3_kernel.h"
 #include "k3_source.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* ---- carried state of one sequence ---------------------------------------------- */
 
 typedef struct k3_state k3_state;
@@ -134,5 +138,9 @@ typedef enum { K3_PART_ATTN, K3_PART_MLP, K3_PART_ROUTER, K3_PART_MOE } k3_layer
  * [tokens][hidden]. K3_PART_ROUTER leaves out alone and calls the router hook.
  * K3_PART_MLP is the dense MLP, or the shared experts of a MoE layer. K3_EUSAGE if the layer has no such part. */
 int k3_part(k3_model *m, k3_source *src, int layer, k3_layer_part part, const float *x, float *out, k3_err *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -9,6 +9,10 @@
 
 #include "k3_base.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* ---- configuration -------------------------------------------------------- */
 
 enum { K3_MAX_LAYERS = 4096, K3_MAX_EOS = 8 };
@@ -167,5 +171,9 @@ uint64_t k3_tile_rows(const k3_tensor *t, uint64_t tile_bytes);
 int k3_order_new(k3_order **order, const k3_config *c, uint64_t first, uint64_t last, bool head, uint64_t tile_bytes,
                  k3_err *err);
 void k3_order_free(k3_order *order);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -6,6 +6,10 @@
 
 #include "k3_base.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { K3_DIRECT_ALIGN = 4096 }; /* buffers and slack are made for this */
 
 typedef struct k3_direct {
@@ -37,5 +41,9 @@ int k3_direct_read(const k3_direct *d, void *buf, uint64_t offset, uint64_t byte
  * `huge` and the kernel gives them. NULL when out of memory. Pages count as used when touched. */
 void *k3_big_alloc(uint64_t bytes, bool huge);
 void k3_big_free(void *p, uint64_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -4,6 +4,10 @@
 
 #include "k3_direct.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct k3_probe {
     uint64_t bytes, reads;
     double seconds;
@@ -20,5 +24,9 @@ typedef struct k3_probe_opts {
 
 /* Reads for about `seconds`, each thread at least once. The file must be at least `size` long. */
 int k3_probe_file(k3_probe *result, const char *path, const k3_probe_opts *o, k3_err *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -10,6 +10,10 @@
 #include "k3_spec.h"
 #include "k3_store.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* One routed expert's six parts, valid until it is released. */
 typedef struct k3_expert {
     uint32_t number;
@@ -75,5 +79,9 @@ static inline void k3_source_close(k3_source *s)
  * head if `head`, in tiles of at most `tile_bytes`. The index must outlive it. */
 int k3_source_plain(k3_source **src, const k3_index *ix, uint64_t first, uint64_t last, bool head, uint64_t tile_bytes,
                     k3_err *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

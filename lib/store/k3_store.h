@@ -10,6 +10,10 @@
 #include "k3_base.h"
 #include "k3_spec.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* ---- files beside the model ------------------------------------------------------ */
 /* k3.index, k3.sums and k3.trunk are in the model folder, or in the folder that the
  * environment variable K3_SIDECAR names: there they are looked for first, and there they
@@ -170,5 +174,9 @@ int k3_sums_put_part(k3_sums_writer *w, int layer, uint64_t expert, k3_part_id p
 /* Frees the writer either way. */
 int k3_sums_commit(k3_sums_writer **w, k3_err *err);
 void k3_sums_abort(k3_sums_writer **w);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

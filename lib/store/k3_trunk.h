@@ -6,6 +6,10 @@
 
 #include "k3_store.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* ---- reading ------------------------------------------------------------------- */
 
 typedef struct k3_trunk k3_trunk;
@@ -77,5 +81,9 @@ int k3_trunk_pack(const k3_index *ix, const char *path, const k3_pack_opts *o, k
  * NULL if none; may be filled on error too). K3_EDATA names the first. */
 int k3_trunk_check(const k3_trunk *t, const k3_pack_opts *o, k3_pack_state *done, uint32_t **damaged, size_t *n,
                    k3_err *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -14,6 +14,10 @@
 
 #include "k3_base.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define K3_SPECIALS 256 /* special ids after the ranks */
 
 /* ---- the vocabulary --------------------------------------------------------- */
@@ -148,5 +152,9 @@ int k3_id_end(k3_id_reader *reader, uint32_t *id, k3_err *err);
 
 /* Writes id in decimal to `to` (at least 10 bytes); returns the number of bytes. */
 unsigned k3_id_format(char *to, uint32_t id);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -10,6 +10,10 @@
 #include "k3_cache.h"
 #include "k3_trace.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* ---- requests ---------------------------------------------------------------- */
 
 typedef struct k3_sim_batch {
@@ -87,5 +91,9 @@ uint64_t k3_curve_distance(const k3_curve *curve, uint32_t d);
 /* Experts requested so far, in warm-up too. */
 uint32_t k3_curve_distinct(const k3_curve *curve);
 void k3_curve_free(k3_curve *curve);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

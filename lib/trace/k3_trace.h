@@ -11,6 +11,10 @@
 #include "k3_base.h"
 #include "k3_cache.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { K3_PHASE_PREFILL, K3_PHASE_DECODE, K3_PHASE_DRAFT, K3_PHASE_COUNT };
 
 enum { K3_TRACE_SOURCE = 112, K3_TRACE_MAX_ROWS = 65536, K3_TRACE_MAX_CHOICES = 1 << 20 };
@@ -117,5 +121,9 @@ int64_t k3_trace_cut_off(const k3_trace_reader *r);
 /* Counts so far; of the whole trace once k3_trace_next has reached the end. */
 k3_trace_totals k3_trace_count(const k3_trace_reader *r);
 void k3_trace_free(k3_trace_reader *r);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

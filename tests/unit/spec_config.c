@@ -391,7 +391,7 @@ Test(spec_config, optional_and_border_values)
 
 Test(spec_config, the_release)
 {
-    const char *real = getenv("K3_REAL");
+    const char *real = k3_env("K3_REAL");
     if (!real)
         cr_skip_test("K3_REAL is not set");
     k3_config *c = malloc(sizeof *c);

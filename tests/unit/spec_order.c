@@ -195,7 +195,7 @@ Test(spec_order, vectors_of_a_layer_share_a_tile)
 
 Test(spec_order, the_release)
 {
-    const char *real = getenv("K3_REAL");
+    const char *real = k3_env("K3_REAL");
     if (!real)
         cr_skip_test("K3_REAL is not set");
     k3_config *c = config(real);

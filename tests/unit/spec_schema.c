@@ -160,7 +160,7 @@ static uint64_t check_pattern(const k3_config *c, const char *pattern, uint64_t 
 
 Test(spec_schema, released_names)
 {
-    const char *real = getenv("K3_REAL");
+    const char *real = k3_env("K3_REAL");
     if (!real)
         cr_skip_test("K3_REAL is not set");
     k3_config *c = config(real);

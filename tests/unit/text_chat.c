@@ -48,9 +48,9 @@ static char *prompt_of(const char *json)
 static const char *real_path(const char *tail)
 {
     static char path[4096];
-    if (!getenv("K3_REAL"))
+    if (!k3_env("K3_REAL"))
         cr_skip_test("K3_REAL is not set");
-    snprintf(path, sizeof path, "%s/%s", getenv("K3_REAL"), tail);
+    snprintf(path, sizeof path, "%s/%s", k3_env("K3_REAL"), tail);
     return path;
 }
 

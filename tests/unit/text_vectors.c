@@ -93,10 +93,10 @@ static char *real_path(const char *tail)
 {
     static char path[2][4096];
     static int turn;
-    if (!getenv("K3_REAL"))
+    if (!k3_env("K3_REAL"))
         cr_skip_test("K3_REAL is not set");
     turn = !turn;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", getenv("K3_REAL"), tail);
+    snprintf(path[turn], sizeof path[turn], "%s/%s", k3_env("K3_REAL"), tail);
     return path[turn];
 }
 

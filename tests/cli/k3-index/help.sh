@@ -1,5 +1,5 @@
 # help and version go to standard output
 k3-index --help
 k3-index -hV | head -n 1
-k3-index build --version
-k3-index -V
+k3-index build --version | sed "s, (commit .*,,"
+k3-index -V | sed "s, (commit .*,,"

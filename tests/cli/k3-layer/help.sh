@@ -2,5 +2,5 @@
 unset K3_MODEL
 k3-layer --help
 k3-layer -l 0 -h | cmp - <(k3-layer --help)
-k3-layer --version
-k3-layer diff -V
+k3-layer --version | sed "s, (commit .*,,"
+k3-layer diff -V | sed "s, (commit .*,,"

@@ -3,6 +3,7 @@
 # that begins with "$ ". One that needs the released checkpoint has a line before it with the words
 # "needs the checkpoint": a comment (.\" needs the checkpoint) or, in a block, "# needs the checkpoint".
 man=$FIXTURES/../../man
+PATH=$PATH:$(realpath "$FIXTURES/../../scripts")
 
 # commands PAGE: one a line
 commands() {

@@ -1,5 +1,6 @@
 # The help text and the man page of every program list the same long options, and the same short forms for them.
 man=$FIXTURES/../../man
+PATH=$PATH:$(realpath "$FIXTURES/../../scripts")
 for page in "$man"/k3-*.1; do
     tool=$(basename "$page" .1)
     command -v "$tool" >/dev/null || { echo "$tool: a page without a program"; continue; }

@@ -1,18 +1,22 @@
 # the doctor refuses nothing: no checkpoint, no programs, a folder that cannot be written, one with a blank in its name
 doctor=$FIXTURES/../../scripts/k3-doctor bin=$(dirname "$(command -v k3-decode)")
-mkdir -p "a b/scripts" "a b/disk" && cp "$doctor" "a b/scripts" && ln -s "$bin" "a b/bin"
+mkdir -p "a b/scripts" "a b/disk" && cp "$doctor" "${doctor%/*}"/*.sh "a b/scripts" && ln -s "$(realpath "$FIXTURES/../../lib")" "a b/lib" && ln -s "$bin" "a b/bin"
 cp -r "$TINY/model" "a b/model" && rm -f "a b/model/k3.index"
 doctor="a b/scripts/k3-doctor"
 K=K3_MODEL
 unset $K
-"$doctor" --help | sed -n '1p;$p'
+"$doctor" --help | sed -n '1p'
+"$doctor" --version
+CC="env cc" "$doctor" --no-disk | grep -c '^compiler.*gcc\|^compiler.*clang\|^compiler.*cc'
 # every line is there, whatever the machine
 "$doctor" --scratch-size 40 --dir "a b/disk" | sed 's/ .*//' | uniq
 ls -A "a b/disk"
 echo "without a checkpoint:"
 "$doctor" --json --scratch-size 40 --dir "a b/disk" >j
-for k in built needed expert_bytes next; do jsonq j $k; done
+for k in built needed expert_bytes; do jsonq j $k; done
+jsonq j next | sed "s,^.*/a,A,"
 jsonq j predicted by
+TMPDIR="" K3_MODEL="" "$doctor" --dir "a b/disk" --no-disk | grep -c 'kept in memory and no cached experts'
 jsonq j disk read_size
 # the rate is the better of depth 4 and 16, and the estimate follows from it
 bytes=$(jsonq j predicted bytes_per_token)
@@ -26,6 +30,11 @@ jsonq j predicted by
 jsonq j next
 k3-index -q "a b/model" && K3_MODEL="a b/model" "$doctor" --json --no-disk >j
 jsonq j next | sed 's/[0-9]*M /N /'
+echo "one that is not there:"
+"$doctor" --json -m "a b/nowhere/k3" --no-disk >j
+jsonq j next | sed "s,^.*/a,A,"
+jsonq j model_missing
+"$doctor" --model "a b/nowhere/k3" --no-disk | grep -e ^model -e 'k3-index '
 echo "a bad one:"
 mkdir bad && "$doctor" -m bad --no-disk --json >j
 echo $?

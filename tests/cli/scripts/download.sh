@@ -3,8 +3,8 @@ command -v python3 >/dev/null && command -v curl >/dev/null || { echo "python3 a
 server=$FIXTURES/../tools/shard-server
 export K3_RETRY_SECONDS=0
 unset HF_TOKEN K3_BASE_URL K3_REVISION
-mkdir "c d" && cp "$FIXTURES/../../scripts/download-model.sh" "c d" || exit
-get() { "c d/download-model.sh" "$@" 2>err; echo "exit $?"; sed 's/has [0-9]* bytes\|cut at [0-9]* bytes/&/; s/[0-9]* free/N free/' err | LC_ALL=C sort; }
+mkdir "c d" && cp "$FIXTURES/../../scripts/download-model.sh" "$FIXTURES/../../scripts/released-sizes.txt" "c d" || exit
+get() { "c d/download-model.sh" "$@" 2>err; echo "exit $?"; sed 's/has [0-9]* bytes\|cut at [0-9]* bytes/&/; s/[0-9]* free/N free/; s/[0-9]* bytes to come/N bytes to come/' err | LC_ALL=C sort; }
 python3 "$server" "$TINY/model" log >port &
 pid=$!
 trap 'kill $pid' EXIT
@@ -16,6 +16,18 @@ get --base-url "$base/ok" --sizes sizes "a b"
 diff -r -x k3.index "$TINY/model" "a b"
 echo "again, nothing is asked for but what is not there:"
 : >log; get --base-url "$base/ok" --sizes sizes "a b" | tail -n 1; grep -c . log
+echo "without a list: the shards of the index, as the server measures them"
+get --base-url "$base/ok" nolist
+diff -r -x k3.index "$TINY/model" nolist
+echo "a list with CRLF and no newline at its end:"
+sed 's/$/\r/' sizes | head -c -2 >crlf
+get --base-url "$base/ok" --sizes crlf "a b" | tail -n 1
+echo "one line for the release: name, revision and sizes are known, the hub is asked (here one that refuses)"
+mkdir small && printf '#!/bin/sh\necho head; echo disk 9 8 7 /\n' >small/df && chmod +x small/df
+PATH="$PWD/small:$PATH" HF_ENDPOINT="$base/token" get release
+HF_ENDPOINT="$base/token" get --repo some/other --revision v2 other
+awk '{ n += $2 } END { printf "%d shards, %.0f bytes\n", NR, n }' "c d/released-sizes.txt"
+[ -z "${K3_REAL:-}" ] || cmp "c d/released-sizes.txt" "$K3_REAL/shard_sizes.txt"
 echo "cut four times a file:"
 : >log; get --base-url "$base/cut" --sizes sizes cut | grep -v 'cut at'
 diff -r -x k3.index "$TINY/model" cut && grep -c 'safetensors bytes=' log
@@ -44,10 +56,10 @@ echo "no space:"
 echo "huge.safetensors 900000000000000" >huge
 get --base-url "$base/ok" --sizes huge none | sed 's/none: [0-9]* /none: N /'
 echo "misuse:"
-get --sizes sizes x
+get --repo x --sizes sizes x
 get --base-url "$base/{revision}" --sizes sizes x
-get --repo a/b --sizes sizes x
-get --base-url "$base/ok" x
+get --hf --base-url "$base/ok" x
+get --sizes nowhere x
 get --base-url "$base/ok" --sizes sizes
 echo "../x 5" >evil
 get --base-url "$base/ok" --sizes evil x

@@ -14,6 +14,8 @@ echo "a row with other ids:"
 echo $?
 grep -v '^#' rows | cut -f 1,2,11,12
 grep -o 'two layers[^<]*' campaign.svg
+echo "--help:"
+for f in memory-ladder campaign split-sweep disk-sweep limit-memory conformance download-model; do ./$f.sh --help | head -n 1 | cut -c 1-30; done
 echo "misuse:"
 ./memory-ladder.sh -m "$TINY/model"
 echo $?

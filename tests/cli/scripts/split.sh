@@ -13,6 +13,6 @@ tail -n 1 rows | cut -f 1
 tail -n 1 rows | awk -F '\t' '{ split($1, gb, "/"); print (gb[1] < 0.012 && gb[2] > 0.01) ? "capped" : $0 }'
 for wrong in "" "26M 101" "26M x" "1"; do
     # shellcheck disable=SC2086
-    ./split-sweep.sh -m "$TINY/model" $wrong
-    echo $?
+    ./split-sweep.sh -m "$TINY/model" $wrong 2>&1 | sed -E "s/[0-9.]+ MB are needed/N MB are needed/; s/--memory [0-9]+M/--memory NM/" >&2
+    echo "${PIPESTATUS[0]}"
 done

@@ -116,7 +116,7 @@ static int run(const k3_args *a, index_opts *o, k3_err *err)
     if (!status && needs_model)
         status = k3_opt_model(&o->model, err);
     else if (!status && !o->model)
-        o->model = getenv("K3_MODEL");
+        o->model = k3_env("K3_MODEL");
     return status ? status : verb->run(o, err);
 }
 

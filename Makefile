@@ -48,6 +48,8 @@ SAY = @:
 endif
 
 # One source per instruction set carries its name; everything else runs on any x86-64.
+# GCC spends over a minute on the software FMA of the plain C kernels at -O3.
+ISA_kernels_scalar      := -O2
 ISA_kernels_avx2        := -mavx2 -mfma -mf16c -mbmi -mbmi2 -mpopcnt
 ISA_kernels_avx512      := $(ISA_kernels_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
 ISA_kernels_avx512vbmi2 := $(ISA_kernels_avx512) -mavx512vbmi -mavx512vbmi2

@@ -412,6 +412,7 @@ static void check_message(k3_chat *c, const char *where, json_t *message)
         {"tool_call_id", STRING | NUMBER, "tool"},
         {"id", STRING | NUMBER, NULL},
         {"tool", STRING, "tool"},
+        {"unfinished", BOOLEAN, "assistant"}, /* as parse marks it; the prompt closes the message */
         {0}};
     const char *role = role_of(message);
     if (!json_is_object(message)) {

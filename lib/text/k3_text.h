@@ -108,6 +108,30 @@ void k3_chat_free(k3_chat *chat); /* NULL is fine */
  * of messages. K3_EDATA names the field that is not understood. */
 int k3_chat_encode(k3_chat *chat, const char *json, size_t size, const char *name, k3_ids *out, k3_err *err);
 
+/* ---- ids to messages -------------------------------------------------------------- */
+
+typedef struct k3_parser k3_parser;
+typedef enum k3_channel { K3_CHANNEL_THINKING, K3_CHANNEL_RESPONSE, K3_CHANNEL_TOOLS } k3_channel;
+
+/* What a parser reports, in the order of the ids; any may be NULL, and one that returns not 0 ends the feed with
+ * that. Text and markup together are all bytes of the ids. Text in no channel counts to the response, the values of
+ * arguments to the tools. A call or a message is reported at its end, as JSON that k3_chat_encode takes back; bytes
+ * that are no UTF-8 are U+FFFD there. A message that was not closed has "unfinished": true. */
+typedef struct k3_parse_events {
+    int (*text)(void *arg, k3_channel channel, const char *s, size_t size, k3_err *err);
+    int (*markup)(void *arg, const char *s, size_t size, k3_err *err);
+    int (*call)(void *arg, const char *json, size_t size, k3_err *err);
+    int (*message)(void *arg, const char *json, size_t size, bool finished, k3_err *err);
+} k3_parse_events;
+
+/* Ids that do not begin with <|open|> are an answer: they begin in the thinking channel or, without `thinking`, in the
+ * response, where the prompt left off. Control ids that fit no rule are text. `vocab` must outlive the parser. */
+int k3_parser_new(k3_parser **parser, const k3_vocab *vocab, bool thinking, const k3_parse_events *on, void *arg, k3_err *err);
+void k3_parser_free(k3_parser *parser); /* NULL is fine */
+int k3_parser_feed(k3_parser *parser, uint32_t id, k3_err *err);
+/* The end of the ids; the parser is ready for others. */
+int k3_parser_end(k3_parser *parser, k3_err *err);
+
 /* ---- ids to text --------------------------------------------------------------- */
 
 typedef struct k3_decoder {

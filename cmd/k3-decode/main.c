@@ -9,6 +9,8 @@
 #include "resume.h"
 #include "session.h"
 
+#include <unistd.h>
+
 /* Plan and descriptions: done when this returns true. */
 static bool only_talk(const struct options *o, int *status, k3_err *err)
 {
@@ -37,6 +39,9 @@ static int tell(struct session *s, k3_file **report, int status, k3_err *err)
 {
     k3_err late = {0};
     engine_stop(&s->engine);
+    /* The text that the ids became, behind a pipe, has most likely no newline at its end. */
+    if (s->out.wrote && !isatty(1) && s->out.watched && isatty(2) && k3_verbosity >= 0)
+        fputc('\n', stderr);
     /* A failure has one line, unless more is asked for; a reader that went away wants none. */
     if (k3_interrupted || k3_verbosity > 0 || (!status && !session_unread(s)))
         report_short(s, status);

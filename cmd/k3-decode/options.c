@@ -186,6 +186,9 @@ static const k3_opt table[] = {
     {"report", 0, "FILE", "write a JSON report of the run", K3_OPT_TEXT, AT(report)},
 
     /* how: none of these changes an id */
+    {"progress", 0, "auto|on|off",
+     "a line on the terminal about what goes on (default: auto, until the first id\nthat the user may read there)", K3_OPT_WORD,
+     AT(progress), .words = "auto|on|off"},
     {"threads", 't', "N", "compute threads (default: the physical cores at hand)", K3_OPT_INT, AT(threads), 1, 1024},
     {"memory", 'M', "SIZE",
      "memory to use in all, such as 256M or 24G (default: 8G, or less\nif nine tenths of what is free is less)", K3_OPT_CALL,
@@ -264,6 +267,7 @@ int options_parse(struct options *o, int argc, char **argv, bool *done, k3_err *
     int status = k3_opt_parse(&args, o, done, err);
     if (status || *done)
         return status;
+    k3_progress_mode = o->progress;
     if (o->list_presets) {
         plan_list_presets(o->json);
         *done = true;

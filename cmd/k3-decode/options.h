@@ -38,6 +38,7 @@ struct options {
     uint64_t mem_limit;          /* 0: the machine's */
     uint64_t context;            /* positions to plan for at least */
     int threads;
+    int progress;                /* K3_PROGRESS_* */
     uint32_t stops[MAX_STOPS];   /* given ones */
     size_t nstops;
     bool stops_given;

@@ -4,11 +4,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int output_open(struct output *out, const struct options *o, k3_err *err)
 {
-    *out = (struct output){.o = o};
+    struct stat st;
+    bool known = !fstat(1, &st);
+    *out = (struct output){.o = o, .watched = isatty(1) || (known && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))};
     return o->logprobs ? k3_file_create(&out->logprobs, o->logprobs, err) : 0;
 }
 
@@ -24,6 +27,8 @@ void output_abort(struct output *out)
 
 static int write_all(struct output *out, const char *data, size_t n, k3_err *err)
 {
+    k3_progress_end();
+    out->wrote = out->wrote || n;
     while (n && !out->gone) {
         ssize_t w = write(1, data, n);
         if (w < 0 && errno == EINTR)

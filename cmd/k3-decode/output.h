@@ -8,6 +8,8 @@
 struct output {
     const struct options *o;
     k3_file *logprobs;    /* NULL: not asked for */
+    bool watched;         /* standard output may be what the user reads: a terminal, or a pipe that may lead to one */
+    bool wrote;           /* something was written to it */
     bool gone;            /* nobody reads standard output any more; nothing is written to it then, and that is no error */
 };
 int output_open(struct output *out, const struct options *o, k3_err *err);

@@ -115,6 +115,7 @@ static int write_lines(struct session *s, k3_err *err)
     while (s->unwritten) {
         struct sequence *q = s->unwritten;
         int status = output_in_turn(&s->out) ? output_news(&s->out, q, err) : 0;
+        s->step.watch.hushed = s->out.watched && s->out.wrote;
         if (status || !q->done)
             return status;
         s->unwritten = q->next;

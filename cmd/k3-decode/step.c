@@ -176,6 +176,12 @@ static void begin_watch(struct step *st)
         now += pass->portion[i].n;
         left += s->prompt - s->fed;
     }
+    st->watch.out = st->watch.of = 0;
+    for (size_t i = 0; i < pass->n; i++) {
+        const struct sequence *s = pass->of[i];
+        st->watch.out += s->ids.n - s->prompt;
+        st->watch.of += st->engine->set.o->gen == GEN_MAX ? 0 : st->engine->set.o->gen;
+    }
     watch_pass(&st->watch, pass->n, pass->tokens, now, left);
 }
 

@@ -33,13 +33,31 @@ void watch_pass(struct watch *w, size_t sequences, size_t tokens, uint64_t now, 
     engine_totals(w->engine, &w->then);
 }
 
+/* "id 19 of 60, 0.52 s/token, 0:21 left". */
+static void show_ids(const struct watch *w, int layer)
+{
+    char of[32] = "", pace[80] = "", lines[40] = "";
+    double seconds = w->step_ids ? (w->pass_s - w->prompt_s) / (double)w->step_ids : 0;
+    uint64_t left = w->of > w->out ? (uint64_t)(seconds * (double)(w->of - w->out) + 0.5) : 0;
+    if (w->of)
+        snprintf(of, sizeof of, " of %" PRIu64, w->of);
+    if (w->step_ids && w->of)
+        snprintf(pace, sizeof pace, ", %.2f s/token, %" PRIu64 ":%02" PRIu64 " left", seconds, left / 60, left % 60);
+    else if (w->step_ids)
+        snprintf(pace, sizeof pace, ", %.2f s/token", seconds);
+    if (w->sequences > 1)
+        snprintf(lines, sizeof lines, ", %zu lines", w->sequences);
+    k3_progress(false, "%s: id %" PRIu64 "%s%s, layer %d of %" PRIu64 "%s", k3_prog, w->out + 1, of, pace, layer + 1,
+                w->engine->set.layers, lines);
+}
+
 void watch_layer(const struct watch *w, int layer)
 {
     uint64_t layers = w->engine->set.layers;
+    if (w->hushed && k3_progress_mode == K3_PROGRESS_AUTO)
+        return;
     if (!w->now) {
-        k3_progress(false, "%s: pass %" PRIu64 ", layer %d of %" PRIu64 ", %zu token%s, %" PRIu64 " line%s, %.1f s", k3_prog,
-                    w->then.traffic.passes + 1, layer + 1, layers, w->tokens, plural(w->tokens), w->lines, plural(w->lines),
-                    k3_now() - w->started);
+        show_ids(w, layer);
         return;
     }
     double done = (double)w->before + (double)w->now * (layer + 1) / (double)layers;

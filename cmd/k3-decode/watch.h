@@ -12,6 +12,8 @@ struct watch {
     uint64_t prompt_bytes;   /* read in those passes, ahead of the next one too */
     uint64_t step_ids;       /* ids that the other passes brought */
     uint64_t lines;          /* of input so far */
+    bool hushed;             /* the terminal shows the output: no line of progress any more */
+    uint64_t out, of;        /* ids generated so far for the lines at hand, and those there may be; of 0: nobody knows */
     /* Prompts on their way. */
     uint64_t now, left;      /* their ids in the pass at hand, and those with all still to come; 0: it feeds none */
     uint64_t before, chunks; /* ids and passes before it, of the same prompts */

@@ -261,7 +261,6 @@ static void work(void *arg, int worker, int workers)
 {
     struct verify *v = arg;
     struct reader r = {.fd = -1};
-    char a[24], b[24];
     (void)workers;
     if (posix_memalign((void **)&r.buf, BLOCK, v->largest + 2 * BLOCK)) {
         v->no_memory = true;
@@ -270,10 +269,8 @@ static void work(void *arg, int worker, int workers)
     for (size_t i; !k3_interrupted && (i = atomic_fetch_add(&v->next, 1)) < v->npieces;) {
         check_piece(v, &r, i);
         uint64_t done = atomic_fetch_add(&v->done, v->pieces[i].bytes) + v->pieces[i].bytes;
-        double t = k3_now() - v->start;
         if (!worker)
-            k3_progress(false, "%s of %s read, %.2f GB/s", k3_fmt_bytes(a, done), k3_fmt_bytes(b, v->total),
-                        t > 0 ? (double)done / t / 1e9 : 0);
+            k3_progress_bytes("verified", done, v->total, v->start);
     }
     if (r.fd >= 0)
         close(r.fd);

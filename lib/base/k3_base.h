@@ -9,6 +9,7 @@
 #ifndef K3_BASE_H
 #define K3_BASE_H
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -290,6 +291,10 @@ int k3_npy_write(FILE *to, const char *name, const char *dtype, int ndim, const 
 
 typedef struct k3_pool k3_pool;
 
+/* A thread with a stack of 512 KiB, whatever the limits and the C library say, and all signals blocked: they are the
+ * main thread's. Returns 0 or an error number, as pthread_create. */
+int k3_thread_start(pthread_t *thread, void *(*fn)(void *), void *arg);
+
 /* Physical cores inside the affinity mask and the cgroup CPU quota; at least 1. */
 int k3_threads_default(void);
 
@@ -307,14 +312,20 @@ double k3_now(void);             /* seconds, monotonic */
 uint64_t k3_peak_rss(void);      /* VmHWM in bytes, 0 if unknown */
 /* What a process may still use: the least of MemAvailable and, for its cgroup and every one above (v1 and
  * v2), limit (memory.high of v2 too) - used + the page cache that can be given back, less 1/256 for the kernel's
- * tables. Bytes. */
-uint64_t k3_memory_limit(void);
+ * tables. Bytes. Where the kernel does not say what is available, what sysinfo(2) calls free, or `wanted` if that is
+ * more: not to know is no reason to refuse. */
+uint64_t k3_memory_limit(uint64_t wanted);
 
 /* ---- progress line -------------------------------------------------------------------------- */
 
-/* Rewrites one line on stderr if it is a terminal and the program is not quiet;
+enum { K3_PROGRESS_AUTO, K3_PROGRESS_ON, K3_PROGRESS_OFF };
+extern int k3_progress_mode; /* --progress; on: also where stderr is no terminal */
+
+/* Rewrites one line on stderr, cut to the terminal's width, if it is a terminal and the program is not quiet;
  * at most ten times a second unless `force`. k3_progress_end clears it. */
 void k3_progress(bool force, const char *fmt, ...) K3_PRINTF(2, 3);
+/* The same for a job that has done so many bytes of a total since `began` on the clock: with rate and time left. */
+void k3_progress_bytes(const char *verb, uint64_t done, uint64_t total, double began);
 void k3_progress_end(void);
 
 /* Temporaries known to the signal handler; used by k3_file and other writers of temporaries. */

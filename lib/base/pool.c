@@ -86,6 +86,24 @@ static void *work(void *arg)
     }
 }
 
+int k3_thread_start(pthread_t *thread, void *(*fn)(void *), void *arg)
+{
+    enum { STACK_BYTES = 512 << 10 }; /* no frame is above 16 KiB; sanitizers need several times as much */
+    pthread_attr_t attr;
+    sigset_t all, old;
+    int e = pthread_attr_init(&attr);
+    if (e)
+        return e;
+    if (!(e = pthread_attr_setstacksize(&attr, STACK_BYTES))) {
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &old);
+        e = pthread_create(thread, &attr, fn, arg);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+    }
+    pthread_attr_destroy(&attr);
+    return e;
+}
+
 int k3_pool_new(k3_pool **out, int threads, k3_err *err)
 {
     *out = NULL;
@@ -96,21 +114,16 @@ int k3_pool_new(k3_pool **out, int threads, k3_err *err)
         return k3_fail(err, K3_ESYS, "out of memory for %d threads", threads);
     p->size = 1;
     p->spin = threads <= k3_threads_default() ? SPIN_ROUNDS : 0;
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the main thread's */
     for (int i = 1; i < threads; i++) {
         p->worker[i] = (struct worker){.pool = p, .index = i};
-        int e = pthread_create(&p->worker[i].thread, NULL, work, &p->worker[i]);
+        int e = k3_thread_start(&p->worker[i].thread, work, &p->worker[i]);
         if (e) {
-            pthread_sigmask(SIG_SETMASK, &old, NULL);
             k3_pool_free(p);
             errno = e;
             return k3_fail_errno(err, NULL, "cannot start thread %d of %d", i + 1, threads);
         }
         p->size = i + 1;
     }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
     *out = p;
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 
 double k3_now(void)
@@ -200,9 +201,20 @@ static uint64_t headroom(const char *dir, const char *group, bool v2)
     return room - room / 256;
 }
 
-uint64_t k3_memory_limit(void)
+/* What the machine can give. */
+static uint64_t available(uint64_t wanted)
 {
-    uint64_t least = meminfo("MemAvailable");
+    uint64_t n = meminfo("MemAvailable");
+    struct sysinfo s;
+    if (n)
+        return n;
+    n = sysinfo(&s) ? 0 : ((uint64_t)s.freeram + s.bufferram) * s.mem_unit;
+    return wanted > n ? wanted : n;
+}
+
+uint64_t k3_memory_limit(uint64_t wanted)
+{
+    uint64_t least = available(wanted);
     char line[4096];
     FILE *f = fopen("/proc/self/cgroup", "re");
     while (f && fgets(line, sizeof line, f)) {

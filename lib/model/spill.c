@@ -152,7 +152,7 @@ int k3_spill_new(struct spill **out, const char *dir, uint32_t layers, uint64_t 
         status = k3_fail_errno(err, dir, "no room for %" PRIu64 " bytes of scratch", s->bytes * layers);
     } else if (!(s->mem = k3_big_alloc(BUFFERS * s->bytes, false))) {
         status = k3_fail(err, K3_ESYS, "out of memory for two layers of state");
-    } else if (pthread_create(&s->thread, NULL, mover, s)) {
+    } else if (k3_thread_start(&s->thread, mover, s)) {
         status = k3_fail(err, K3_ESYS, "cannot start the scratch thread");
     } else {
         s->started = true;

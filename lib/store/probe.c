@@ -80,7 +80,7 @@ int k3_probe_file(k3_probe *result, const char *path, const k3_probe_opts *o, k3
         uint64_t places = ((uint64_t)st.st_size - size) / K3_DIRECT_ALIGN + 1;
         p[started] = (struct probe){.file = &file, .o = o, .places = places, .next = &next,
                                     .seed = UINT64_C(0x9e3779b97f4a7c15) * (started + 1), .until = t0 + o->seconds};
-        if (pthread_create(&thread[started], NULL, probe_reader, &p[started]))
+        if (k3_thread_start(&thread[started], probe_reader, &p[started]))
             status = k3_fail(err, K3_ESYS, "cannot start reader %" PRIu32, started + 1);
         else
             started++;

@@ -78,7 +78,7 @@ static int start(struct crew *c, struct hand *hands, int n, int *status, k3_err 
     pthread_mutex_lock(&c->lock);
     for (; started < n && !failed; started += !failed) {
         hands[started] = (struct hand){.crew = c, .number = started};
-        failed = pthread_create(&hands[started].thread, NULL, work, &hands[started]);
+        failed = k3_thread_start(&hands[started].thread, work, &hands[started]);
     }
     c->running = started;
     c->stop = failed != 0;

@@ -60,7 +60,7 @@ static void look_at_machine(struct machine *m, const struct stream_place *at, co
     struct rates rates = {assumed_rate, assumed_rate};
     if (at->trunk_rate)
         rates = (struct rates){(double)at->trunk_rate, (double)at->expert_rate};
-    *m = (struct machine){.limit = at->memory_limit ? at->memory_limit : k3_memory_limit(), .assumed = rates, .seen = rates,
+    *m = (struct machine){.limit = at->memory_limit ? at->memory_limit : k3_memory_limit(l->memory == UINT64_MAX ? 0 : l->memory), .assumed = rates, .seen = rates,
                           .two_devices = at->trunk_rate != at->expert_rate};
     if (at->trunk_rate || !ix || !k3_index_config(ix)->moe_layers)
         return;

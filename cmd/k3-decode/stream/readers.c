@@ -203,7 +203,7 @@ int readers_start(struct streamer *s, k3_err *err)
         return k3_fail(err, K3_ESYS, "out of memory for %" PRIu32 " threads", want);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the main thread's */
-    while (s->nthreads < want && !pthread_create(&s->thread[s->nthreads], NULL, s->nthreads < s->sizes.depth ? reader : checker, s))
+    while (s->nthreads < want && !k3_thread_start(&s->thread[s->nthreads], s->nthreads < s->sizes.depth ? reader : checker, s))
         s->nthreads++;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (s->nthreads < want)

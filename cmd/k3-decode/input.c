@@ -11,7 +11,7 @@ void input_start(struct input *in, uint32_t vocab)
     in->at = in->end = in->buf;
     in->line = (k3_ids){0};
     in->lines = 0;
-    in->ended = in->closed = false;
+    in->said = in->ended = in->closed = false;
 }
 
 void input_free(struct input *in)
@@ -36,6 +36,14 @@ static bool readable(void)
 {
     struct pollfd p = {.fd = 0, .events = POLLIN};
     return poll(&p, 1, 0) > 0;
+}
+
+/* Whoever starts the program without input has to know what it waits for. */
+static void say_once(struct input *in)
+{
+    if (!in->said && isatty(0))
+        k3_note("reading prompts from the terminal: ids in decimal, one prompt a line; Ctrl-D ends them");
+    in->said = true;
 }
 
 static int add_id(k3_ids *ids, uint32_t id, k3_err *err)
@@ -86,8 +94,10 @@ int input_line(struct input *in, bool wait, k3_ids *ids, bool *got, k3_err *err)
             return last_line(in, ids, got, err);
         } else if (!wait && !readable()) {
             return 0;
-        } else if ((status = refill(in, err)) || k3_interrupted) {
-            return status;
+        } else {
+            say_once(in);
+            if ((status = refill(in, err)) || k3_interrupted)
+                return status;
         }
     }
     return 0;

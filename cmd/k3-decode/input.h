@@ -10,6 +10,7 @@ struct input {
     const char *at, *end;
     k3_ids line;          /* the line in progress */
     uint64_t lines;       /* handed out */
+    bool said;            /* that a terminal is waited for */
     bool ended;           /* no more bytes will come */
     bool closed;          /* no more lines will come */
 };

@@ -161,6 +161,8 @@ static const k3_opt table[] = {
     {"min-p", 0, "P", "leave out ids less likely than P times the likeliest", K3_OPT_DOUBLE, AT(min_p), .high = 1},
     {"top-p", 0, "P", "draw among the fewest ids that together have that probability", K3_OPT_DOUBLE, AT(top_p), .high = 1},
     {"seed", 0, "N", "of the draw (default: 0)", K3_OPT_U64, AT(seed)},
+    {"samples", 0, "N", "answers to each prompt, one a line; the k-th is drawn with seed + k - 1 (default: 1)", K3_OPT_U64,
+     AT(samples), 1, 1 << 10},
     {"batch", 0, "N", "lines decoded together at most (default: 32 if memory allows)", K3_OPT_U64, AT(batch), 1, MAX_BATCH},
     {"draft", 0, "N",
      "guess up to N ids ahead where the text repeats itself, and verify them\nin one pass; the output does not change (default: 0)",
@@ -168,7 +170,7 @@ static const k3_opt table[] = {
     {"draft-from", 0, "COMMAND", "the guesses come from that command, see man k3-decode (default --draft then: 4)", K3_OPT_TEXT,
      AT(draft_from)},
     {"stream-json", 0, NULL, "write a JSON line for every id as it comes, of all lines", K3_OPT_FLAG, AT(stream_json)},
-    {"logprobs", 0, "FILE", "write line, index, id and log-probability of every id, TSV", K3_OPT_TEXT, AT(logprobs)},
+    {"logprobs", 0, "FILE", "write line, index, id and log-probability of every id, TSV with the names\nof the columns first", K3_OPT_TEXT, AT(logprobs)},
     {"score", 0, NULL,
      "generate nothing: write line, position, id, log-probability, rank and\nargmax for every id but the first of a line, TSV",
      K3_OPT_FLAG, AT(score)},
@@ -204,7 +206,7 @@ static const k3_opt table[] = {
      "read up to N experts of a layer before its router has chosen, by a guess\n"
      "(default: as many as pay, none where the disk is busy anyway)", K3_OPT_U64, AT(lookahead), 0, UINT16_MAX},
     {"plan", 0, NULL, "print where memory goes and what a token reads, and exit", K3_OPT_FLAG, AT(plan)},
-    {"json", 0, NULL, "print the plan or the presets as JSON", K3_OPT_FLAG, AT(json)},
+    {"json", 0, NULL, "print the plan, the presets or the perplexity as JSON", K3_OPT_FLAG, AT(json)},
     {"disk-rate", 0, "RATE",
      "plan for a device of that many bytes a second instead of measuring;\nTRUNK,EXPERTS for two devices", K3_OPT_CALL,
      .take = rates},
@@ -227,21 +229,73 @@ static const k3_opt table[] = {
     {0},
 };
 
-/* What does not go together. */
-static int check(const struct options *o, k3_err *err)
+/* The first of the options "a|b|c" that was given, in name; false if none was. */
+static bool one_given(const k3_args *a, const char *names, char name[32])
 {
-    if (o->score && o->perplexity)
-        return k3_fail(err, K3_EUSAGE, "--score and --perplexity both write to standard output");
+    while (k3_opt_word(&names, '|', name, 32))
+        if (k3_opt_given(a, name))
+            return true;
+    return false;
+}
+
+/* Options that would have no effect beside others. */
+static int check_effect(const struct options *o, const k3_args *a, k3_err *err)
+{
+    char name[32];
     if (o->draft_from && (options_judge(o) || !o->gen || !o->draft))
         return k3_fail(err, K3_EUSAGE, "--draft-from has no effect with %s", options_judge(o) ? "scoring" : o->draft ? "--gen 0" : "--draft 0");
-    if (options_judge(o) && (o->stream_json || o->logprobs || o->save_state))
-        return k3_fail(err, K3_EUSAGE, "scoring generates nothing for --stream-json, --logprobs or --save-state");
-    if (o->converse && (options_judge(o) || o->batch > 1))
-        return k3_fail(err, K3_EUSAGE, "--converse is one sequence that is answered: not for scoring or --batch");
+    if (o->temperature == 0 && one_given(a, "top-k|min-p|top-p|seed|samples", name))
+        return k3_fail(err, K3_EUSAGE, "--%s is about draws: it needs a --temperature above 0", name);
+    if (options_judge(o) && one_given(a, "gen|stop-id|temperature|draft|stream-json|logprobs|save-state|resume", name))
+        return k3_fail(err, K3_EUSAGE, "--%s: scoring generates nothing", name);
+    if (o->json && !o->plan && !o->perplexity)
+        return k3_fail(err, K3_EUSAGE, "--json is for --plan, --list-presets, --perplexity and state; --stream-json writes ids as JSON");
+    if (o->ids)
+        return k3_fail(err, K3_EUSAGE, "--ids is for state");
+    if (o->spill == 0 && k3_opt_given(a, "scratch"))
+        return k3_fail(err, K3_EUSAGE, "--scratch is for a state in a file: not with --spill off");
+    if (o->batch > 1 && one_given(a, "converse|logits|score-npy|save-state|load-state", name))
+        return k3_fail(err, K3_EUSAGE, "--%s takes one line at a time: not with --batch", name);
+    if (o->samples > 1 && one_given(a, "converse|save-state", name))
+        return k3_fail(err, K3_EUSAGE, "--%s is about one sequence: not with --samples", name);
     if (o->resume && !o->load_state)
         return k3_fail(err, K3_EUSAGE, "--resume goes on from a state: it needs --load-state");
-    if (o->stream_json && o->trace && !strcmp(o->trace, "-"))
-        return k3_fail(err, K3_EUSAGE, "--stream-json and --trace - both write to standard output");
+    return 0;
+}
+
+/* A file called "-" is standard output, which it then has for itself. */
+static int give_stdout(struct options *o, k3_err *err)
+{
+    const char **file[] = {&o->trace, &o->logits, &o->logprobs, &o->score_npy, &o->save_state, &o->report};
+    int n = o->score + o->perplexity + o->stream_json;
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        if (!*file[i] || strcmp(*file[i], "-"))
+            continue;
+        o->stdout_taken = true;
+        n++;
+        if (i) /* a trace knows the name */
+            *file[i] = "/dev/stdout";
+    }
+    if (n > 1)
+        return k3_fail(err, K3_EUSAGE, "only one of --score, --perplexity, --stream-json and files called - can have standard output");
+    return 0;
+}
+
+/* What does not go together. */
+static int check(struct options *o, const k3_args *a, k3_err *err)
+{
+    if (o->converse && options_judge(o))
+        return k3_fail(err, K3_EUSAGE, "--converse is a sequence that is answered: not for scoring");
+    int status = check_effect(o, a, err);
+    return status ? status : give_stdout(o, err);
+}
+
+/* Of all options `state` takes only those about its output. */
+static int check_state(const k3_args *a, k3_err *err)
+{
+    for (size_t i = 0; a->table[i].name; i++)
+        if (a->given[i] && strcmp(a->table[i].name, "json") && strcmp(a->table[i].name, "ids") && a->table[i].type < K3_OPT_HELP)
+            return k3_fail(err, K3_EUSAGE, "--%s does not go with state", a->table[i].name);
     return 0;
 }
 
@@ -255,14 +309,16 @@ static int operands(struct options *o, const k3_args *a, k3_err *err)
         return k3_fail(err, K3_EUSAGE, "state: needs one file");
     else if (a->noperands)
         return k3_fail(err, K3_EUSAGE, "%s: unexpected argument; prompts come on standard input", a->operands[0]);
-    int status = state ? 0 : k3_opt_model(&o->model, err);
-    return status ? status : check(o, err);
+    if (state)
+        return check_state(a, err);
+    int status = k3_opt_model(&o->model, err);
+    return status ? status : check(o, a, err);
 }
 
 int options_parse(struct options *o, int argc, char **argv, bool *done, k3_err *err)
 {
     k3_args args = {.argc = argc, .argv = argv, .table = table, .usage = usage};
-    *o = (struct options){.gen = 8, .top_p = 1, .trunk_bytes = -1, .cache_bytes = -1, .lookahead = -1, .spill = -1,
+    *o = (struct options){.gen = 8, .top_p = 1, .samples = 1, .trunk_bytes = -1, .cache_bytes = -1, .lookahead = -1, .spill = -1,
                           .policy = K3_POLICY_LAYERS, .direct = true, .huge = true};
     int status = k3_opt_parse(&args, o, done, err);
     if (status || *done)

@@ -21,6 +21,8 @@ struct options {
     bool resume;                 /* the line begins with the ids of load_state */
     double temperature, top_p, min_p; /* temperature 0: greedy */
     uint64_t top_k, seed;
+    uint64_t samples;            /* answers to each prompt */
+    bool stdout_taken;           /* by a file called "-": no ids are written there */
     uint64_t chunk, tile;        /* 0: the planner's choice */
     uint64_t ring, io_depth;     /* 0: the planner's choice */
     uint64_t memory;             /* bytes, 0: see the two below, or all that is free */

@@ -12,7 +12,10 @@ int output_open(struct output *out, const struct options *o, k3_err *err)
     struct stat st;
     bool known = !fstat(1, &st);
     *out = (struct output){.o = o, .watched = isatty(1) || (known && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))};
-    return o->logprobs ? k3_file_create(&out->logprobs, o->logprobs, err) : 0;
+    int status = o->logprobs ? k3_file_create(&out->logprobs, o->logprobs, err) : 0;
+    if (!status && o->logprobs && fputs("line\tindex\tid\tlogprob\n", k3_file_stream(out->logprobs)) == EOF)
+        status = k3_fail_write(err, o->logprobs);
+    return status;
 }
 
 int output_commit(struct output *out, k3_err *err)
@@ -56,14 +59,18 @@ static int put_id(struct output *out, uint32_t id, char after, k3_err *err)
 bool output_in_turn(const struct output *out)
 {
     const struct options *o = out->o;
-    return !o->stream_json && !(o->trace && !strcmp(o->trace, "-"));
+    return !o->stream_json && !o->stdout_taken;
 }
 
 int output_news(struct output *out, struct sequence *s, k3_err *err)
 {
     int status = 0;
+    if (out->o->score && !out->wrote) {
+        static const char names[] = "line\tposition\tid\tlogprob\trank\targmax\n";
+        status = write_all(out, names, sizeof names - 1, err);
+    }
     if (out->o->score || out->o->perplexity) {
-        status = write_all(out, s->text.data, s->text.n, err);
+        status = status ? status : write_all(out, s->text.data, s->text.n, err);
         s->text.n = 0;
         return status;
     }

@@ -15,7 +15,7 @@ struct output {
 int output_open(struct output *out, const struct options *o, k3_err *err);
 /* Writes what has come of the sequence and is not yet written; its turn is the caller's affair. */
 int output_news(struct output *out, struct sequence *s, k3_err *err);
-/* Whether id lines, not events or a trace, go to standard output. */
+/* Whether id lines, not events or a file called "-", go to standard output. */
 bool output_in_turn(const struct output *out);
 /* The last id of the sequence, at once: to --logprobs and as a JSON line (--stream-json). */
 int output_id(struct output *out, const struct sequence *s, double logprob, k3_err *err);

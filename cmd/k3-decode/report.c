@@ -99,14 +99,24 @@ static json_t *ids_json(const uint32_t *ids, size_t n)
     return a;
 }
 
+/* Which rows of a file are the sequence's, counted from 0. */
+static void add_rows(json_t *one, const char *name, const char *asked, uint64_t first, uint64_t n)
+{
+    if (asked)
+        json_object_set_new(one, name, json_pack("{s:I, s:I}", "first", (json_int_t)first, "count", (json_int_t)n));
+}
+
 static json_t *sequences_json(const struct session *s)
 {
     json_t *a = json_array();
     for (const struct sequence *q = s->first; q; q = q->next) {
         size_t out = q->ids.n - q->prompt;
-        json_array_append_new(a, json_pack("{s:o, s:o, s:b, s:f, s:f}", "prompt_ids", ids_json(q->ids.id + q->past, q->prompt - q->past), "ids",
+        json_t *one = json_pack("{s:o, s:o, s:b, s:f, s:f}", "prompt_ids", ids_json(q->ids.id + q->past, q->prompt - q->past), "ids",
                                            ids_json(q->ids.id + q->prompt, out), "stopped", q->stopped, "prompt_seconds",
-                                           prompt_seconds(q), "generation_seconds", out ? latest(q) - q->first_id : 0.0));
+                                           prompt_seconds(q), "generation_seconds", out ? latest(q) - q->first_id : 0.0);
+        add_rows(one, "logits_rows", s->o->logits, q->logits_row, q->logits_rows);
+        add_rows(one, "scores_rows", s->o->score_npy, q->scores_row, q->scores_rows);
+        json_array_append_new(a, one);
     }
     return a;
 }

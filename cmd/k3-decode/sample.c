@@ -76,7 +76,7 @@ static size_t cut(const struct sampler *s, double *total)
     return kept;
 }
 
-uint32_t sampler_pick(struct sampler *s, const float *logits, uint64_t position)
+uint32_t sampler_pick(struct sampler *s, const float *logits, uint64_t position, uint32_t sample)
 {
     if (s->o->temperature == 0)
         return sampler_argmax(logits, s->vocab);
@@ -89,7 +89,7 @@ uint32_t sampler_pick(struct sampler *s, const float *logits, uint64_t position)
     s->k->exp(s->p, s->p, s->vocab);
     double total, sum = 0;
     size_t n = cut(s, &total), i = 0;
-    double u = uniform(s->o->seed, position) * total;
+    double u = uniform(s->o->seed + sample, position) * total;
     for (; i + 1 < n; i++) {
         sum += (double)s->p[i];
         if (u < sum)

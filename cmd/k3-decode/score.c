@@ -26,6 +26,7 @@ static int add_row(struct scores *sc, struct sequence *s, size_t at, const float
     double lp = sampler_logprob(sc->sampler, logits, id);
     uint64_t rank = rank_of(logits, vocab, id), best = sampler_argmax(logits, vocab);
     char line[128];
+    s->scores_row = s->scores_rows++ ? s->scores_row : sc->n;
     sc->n++;
     sc->sum -= lp;
     sc->squares += lp * lp;
@@ -47,15 +48,20 @@ int scores_add(struct scores *sc, struct sequence *s, size_t first, size_t n, co
     return status;
 }
 
+static int print_perplexity(const struct scores *s, k3_err *err)
+{
+    double mean = s->n ? s->sum / (double)s->n : 0;
+    double variance = s->n > 1 ? (s->squares - s->sum * mean) / (double)(s->n - 1) : 0;
+    double error = s->n ? sqrt(fmax(variance, 0) / (double)s->n) : 0;
+    const char *form = s->o->json ? "{\"ids\": %" PRIu64 ", \"mean_nll\": %.6f, \"standard_error\": %.6f, \"perplexity\": %.4f}\n"
+                                  : "ids %" PRIu64 "\nmean_nll %.6f\nstandard_error %.6f\nperplexity %.4f\n";
+    if (printf(form, s->n, mean, error, exp(mean)) < 0 || fflush(stdout))
+        return k3_fail_write(err, "standard output");
+    return 0;
+}
+
 int scores_end(struct scores *s, k3_err *err)
 {
-    if (s->o->perplexity) {
-        double mean = s->n ? s->sum / (double)s->n : 0;
-        double variance = s->n > 1 ? (s->squares - s->sum * mean) / (double)(s->n - 1) : 0;
-        double error = s->n ? sqrt(fmax(variance, 0) / (double)s->n) : 0;
-        if (printf("ids %" PRIu64 "\nmean_nll %.6f\nstandard_error %.6f\nperplexity %.4f\n", s->n, mean, error, exp(mean)) < 0 ||
-            fflush(stdout))
-            return k3_fail_write(err, "standard output");
-    }
-    return rows_commit(&s->npy, err);
+    int status = s->o->perplexity ? print_perplexity(s, err) : 0;
+    return status ? status : rows_commit(&s->npy, err);
 }

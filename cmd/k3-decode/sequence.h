@@ -9,6 +9,7 @@ struct sequence {
     struct sequence *next;
     uint64_t line;        /* from 0 */
     uint32_t number;      /* of the sequence in a trace */
+    uint32_t sample;      /* of --samples, from 0 */
     k3_ids ids;           /* the prompt, then what was generated */
     size_t past;          /* of ids, those of earlier lines of a conversation */
     size_t prompt;        /* of ids, with the past */
@@ -19,6 +20,8 @@ struct sequence {
     k3_state *state;      /* while it is active */
     bool done, stopped;   /* stopped: by a stop id */
     k3_bytes text;        /* score lines waiting for their turn */
+    uint64_t logits_row, logits_rows; /* first row and rows of --logits */
+    uint64_t scores_row, scores_rows; /* of --score-npy */
     double admitted, first_id, ended; /* seconds on the clock */
 };
 

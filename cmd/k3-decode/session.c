@@ -59,11 +59,13 @@ void session_close(struct session *s)
 
 /* ---- read ---- */
 
-static int add_line(struct session *s, k3_ids ids, k3_err *err)
+/* One sequence for the line, which takes the ids over. */
+static int add_sequence(struct session *s, k3_ids ids, uint32_t sample, k3_err *err)
 {
     struct sequence *q = sequence_new(s->lines, ids);
     if (!q)
         return k3_fail(err, K3_ESYS, "out of memory");
+    q->sample = sample;
     q->number = s->o->converse ? 0 : (uint32_t)s->lines;
     *(s->last ? &s->last->next : &s->first) = q;
     s->last = q;
@@ -75,6 +77,24 @@ static int add_line(struct session *s, k3_ids ids, k3_err *err)
     if (!s->o->load_state || (s->o->converse && q->line))
         return 0;
     return resume_ids(s->o->load_state, s->engine.c->vocab, s->o->resume, q, err);
+}
+
+/* A line, as often as it is to be answered. */
+static int add_line(struct session *s, k3_ids ids, k3_err *err)
+{
+    uint32_t last = (uint32_t)s->o->samples - 1;
+    for (uint32_t i = 0; i < last; i++) {
+        k3_ids copy = {0};
+        int status = k3_ids_reserve(&copy, ids.n, err);
+        if (!status && ids.n)
+            memcpy(copy.id, ids.id, ids.n * sizeof *ids.id);
+        copy.n = ids.n;
+        if (status || (status = add_sequence(s, copy, i, err))) {
+            k3_ids_free(&ids);
+            return status;
+        }
+    }
+    return add_sequence(s, ids, last, err);
 }
 
 /* Reads lines until `most` wait; blocks for the first only if nothing runs. */

@@ -114,7 +114,7 @@ static int take_rows(struct step *st, struct sequence *s, const struct portion *
     *right = 0;
     for (;;) {
         const float *row = rows + *right * st->sampler.vocab;
-        uint32_t id = sampler_pick(&st->sampler, row, s->ids.n);
+        uint32_t id = sampler_pick(&st->sampler, row, s->ids.n, s->sample);
         if ((status = take_id(st, s, id, row, err)) || s->done || *right == p->draft || id != p->ids[1 + *right])
             return status;
         ++*right;
@@ -143,8 +143,11 @@ static int settle(struct step *st, size_t i, const float *rows, size_t *accepted
         k3_state_accept(s->state, 1 + right);
         drafts_judged(&st->drafts, p->draft, right);
     }
-    if (!status)
-        status = rows_add(&st->logits, rows, st->logits.file ? p->n + right : 0, err);
+    if (!status && st->logits.file) {
+        s->logits_row = s->logits_rows ? s->logits_row : st->logits.n;
+        s->logits_rows += p->n + right;
+        status = rows_add(&st->logits, rows, p->n + right, err);
+    }
     if (s->done) {
         s->ended = k3_now();
         drafter_line_end(st->drafter, s->line, s->told);

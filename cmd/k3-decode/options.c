@@ -254,7 +254,7 @@ static int check_effect(const struct options *o, const k3_args *a, k3_err *err)
         return k3_fail(err, K3_EUSAGE, "--ids is for state");
     if (o->spill == 0 && k3_opt_given(a, "scratch"))
         return k3_fail(err, K3_EUSAGE, "--scratch is for a state in a file: not with --spill off");
-    if (o->batch > 1 && one_given(a, "converse|logits|score-npy|save-state|load-state", name))
+    if (o->batch > 1 && one_given(a, "converse|save-state", name))
         return k3_fail(err, K3_EUSAGE, "--%s takes one line at a time: not with --batch", name);
     if (o->samples > 1 && one_given(a, "converse|save-state", name))
         return k3_fail(err, K3_EUSAGE, "--%s is about one sequence: not with --samples", name);

@@ -134,8 +134,8 @@ int k3_index_check_sample(const k3_index *ix, uint32_t shard, const char *name, 
     k3_fingerprint all, quick;
     int fd = open(ix->paths[shard], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return k3_fail_errno(err, was->name, "cannot open");
-    int status = k3_sampler_open(&s, fd, was->name, err);
+        return k3_fail_errno(err, ix->paths[shard], "cannot open");
+    int status = k3_sampler_open(&s, fd, ix->paths[shard], err);
     if (status)
         goto done;
     if (!list_shard(ix, shard, quick_only, &l))
@@ -151,6 +151,7 @@ int k3_index_check_sample(const k3_index *ix, uint32_t shard, const char *name, 
 done:
     k3_sampler_close(&s);
     free(l.at);
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* a run that reads directly leaves nothing in the page cache */
     close(fd);
     return status;
 }

@@ -299,8 +299,10 @@ int k3_shard_open(struct shard_file *f, const char *path, const char *name, k3_e
 
 void k3_shard_close(struct shard_file *f)
 {
-    if (f->fd >= 0)
+    if (f->fd >= 0) {
+        posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED); /* a header is read once */
         close(f->fd);
+    }
     free(f->text);
     f->fd = -1;
     f->text = NULL;

@@ -32,13 +32,13 @@ stopped() {
     with "$matrix after=$2 $1" k3-decode -m m --gen 4 --threads 1 --logits got.npy --report report.json --trace trace.k3t \
         --trunk-gb 0 --cache-gb 0 --ring 2 <prompts >got 2>err
     echo "$1: exit $? after $(wc -w <got) ids"
-    [ "$(cat got)" = "$(head -c "$(stat -c %s got)" want)" ] || { echo "wrong ids:"; cat got; }
+    [[ "$(cat want)" == "$(cat got)"* ]] || { echo "wrong ids:"; cat got; }
     grep -o '^k3-decode: interrupted after [0-9]* ids' err
     [ ! -e report.json ] || echo "report: $(jsonq report.json error), status $(jsonq report.json status), $(jsonq report.json generated_tokens) ids"
-    [ ! -e got.npy ] || echo "the logits look finished"
-    [ ! -e trace.k3t ] || echo "the trace looks finished"
+    [ ! -e got.npy ] || { echo "logits" && cmp -n $(($(stat -c %s got.npy) - 128)) -i 128 got.npy want.npy; }
+    [ ! -e trace.k3t ] || echo "trace of $(k3-trace cat trace.k3t | awk '!/^#/ && !seen[$3]++' | wc -l) positions"
 }
-echo "== a signal: a short report, then death by it"
+echo "== a signal: what the run came to and a short report, then death by it"
 stopped SIGINT 0
 find . -name '*.tmp*'
 stopped SIGINT 2

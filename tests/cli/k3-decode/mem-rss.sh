@@ -6,8 +6,9 @@ case $(ldd "$(command -v k3-decode)") in *libasan* | *libtsan*) echo "memory und
 
 # holds MODEL PROMPT LEAST OPTION ...: at least LEAST hundredths of what was planned are used
 holds() {
-    local peak planned budget
-    k3-decode -q -m "$1" --gen 3 --report report.json "${@:4}" <"$2" >/dev/null || { echo "exit $? from $*"; return; }
+    local peak planned budget gen=(--gen 3)
+    [[ " $* " != *" --score "* ]] || gen=()
+    k3-decode -q -m "$1" "${gen[@]}" --report report.json "${@:4}" <"$2" >/dev/null || { echo "exit $? from $*"; return; }
     read -r peak planned budget < <(sed -n 's/^ *"\(peak_rss\|planned\|budget\)_bytes": \([0-9]*\),$/\2/p' report.json | paste -sd' ')
     [ "$peak" -le "$planned" ] || echo "$*: peak $peak, planned $planned"
     [ "$planned" -le "$budget" ] || echo "$*: planned $planned, budget $budget"

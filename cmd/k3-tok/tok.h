@@ -13,12 +13,15 @@ typedef struct tok_opts {
     bool count;        /* encode, chat: print the number of ids */
     bool pieces;       /* encode: print one piece a line */
     bool json;
+    int only;          /* parse: the channel that is printed, a k3_channel; -1 for messages */
+    bool no_thinking;  /* parse: the answer begins in the response */
 } tok_opts;
 
 int tok_encode(const tok_opts *o, k3_err *err);
 int tok_decode(const tok_opts *o, k3_err *err);
 int tok_ids(const tok_opts *o, k3_err *err);
 int tok_chat(const tok_opts *o, k3_err *err);
+int tok_parse(const tok_opts *o, k3_err *err);
 
 /* Sequences of ids on standard output: begin, ids any number of times, end. */
 typedef struct tok_out {

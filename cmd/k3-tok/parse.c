@@ -36,13 +36,11 @@ static int write_message(void *arg, const char *json, size_t n, bool finished, k
     return write_line(json, n, err);
 }
 
-/* The end of a line of ids; a line of text ends with it. */
+/* The end of a line of ids; a line of text ends with it, so that an empty one is an empty answer. */
 static int end_line(struct parse *p, k3_err *err)
 {
-    if (!p->fed)
-        return 0;
+    int status = p->fed ? k3_parser_end(p->parser, err) : 0;
     p->fed = false;
-    int status = k3_parser_end(p->parser, err);
     return !status && p->o->only >= 0 && p->o->only != K3_CHANNEL_TOOLS ? tok_write("\n", 1, err) : status;
 }
 
@@ -78,7 +76,7 @@ static int run(struct parse *p, k3_err *err)
         p->fed |= bad == K3_ID_VALUE;
         bad = bad == K3_ID_VALUE ? k3_parser_feed(p->parser, id, &later) : bad == K3_ID_MORE ? 0 : bad;
     }
-    int status = end_line(p, err);
+    int status = p->fed ? end_line(p, err) : 0;
     if (!status)
         status = tok_flush(err);
     if (!status && bad)

@@ -23,3 +23,8 @@ try encode --pieces --json
 try encode --binary -l
 try chat --pieces
 try chat --special
+try parse --only content
+try parse --only tools --json
+try parse --binary
+try decode --only tools
+try chat --no-thinking

@@ -43,27 +43,49 @@ static size_t character(const unsigned char *s, size_t left)
     return overlong || outside ? 0 : n;
 }
 
-int tok_write_quoted(const char *s, size_t size, k3_err *err)
+/* What stands for a byte at the start of which is no whole character (n = 0), or that is not written as it is. */
+static void escape_of(char escape[8], unsigned char c, size_t n, enum tok_escapes how)
 {
     static const char names[] = "btn?fr"; /* of 8 to 13 */
-    int status = tok_write("\"", 1, err);
+    snprintf(escape, 8, "\\%c", c); /* quote and backslash */
+    if (c >= 8 && c <= 13 && c != 11)
+        escape[1] = names[c - 8];
+    else if (!n)
+        snprintf(escape, 8, how == TOK_JSON ? "\xEF\xBF\xBD" : "\\x%02x", c);
+    else if (c != '"' && c != '\\')
+        snprintf(escape, 8, "\\u%04x", c);
+}
+
+static bool is_plain(unsigned char c, enum tok_escapes how)
+{
+    if (how == TOK_LINE)
+        return c != '\\' && c != '\n' && c != '\r' && c != '\t';
+    return c >= 32 && c != 127 && c != '"' && c != '\\';
+}
+
+int tok_write_escaped(const char *s, size_t size, enum tok_escapes how, k3_err *err)
+{
+    size_t from = 0;
+    int status = 0;
     for (size_t i = 0; i < size && !status;) {
         const unsigned char c = (unsigned char)s[i];
-        const size_t n = character((const unsigned char *)s + i, size - i);
-        char escape[8] = {'\\', (char)c};
-        if (n > 1 || (n == 1 && c >= 32 && c != 127 && c != '"' && c != '\\')) {
-            status = tok_write(s + i, n, err);
+        const size_t n = how == TOK_LINE ? 1 : character((const unsigned char *)s + i, size - i);
+        char escape[8];
+        if (n > 1 || (n == 1 && is_plain(c, how))) {
             i += n;
             continue;
         }
-        if (c >= 8 && c <= 13 && c != 11)
-            escape[1] = names[c - 8];
-        else if (!n)
-            snprintf(escape, sizeof escape, "\\x%02x", c);
-        else if (c != '"' && c != '\\')
-            snprintf(escape, sizeof escape, "\\u%04x", c);
-        status = tok_write(escape, strlen(escape), err);
-        i++;
+        escape_of(escape, c, n, how);
+        status = tok_write(s + from, i - from, err);
+        status = status ? status : tok_write(escape, strlen(escape), err);
+        from = ++i;
     }
+    return status || from == size ? status : tok_write(s + from, size - from, err);
+}
+
+int tok_write_quoted(const char *s, size_t size, k3_err *err)
+{
+    int status = tok_write("\"", 1, err);
+    status = status ? status : tok_write_escaped(s, size, TOK_BYTES, err);
     return status ? status : tok_write("\"", 1, err);
 }

@@ -10,14 +10,15 @@ enum { ENCODE = 1, DECODE = 2, CHAT = 4, IDS = 8, PARSE = 16 };
 #define AT(field) offsetof(tok_opts, field)
 static const k3_opt table[] = {
     {"model", 'm', "MODEL", "the checkpoint folder (default: $K3_MODEL)", K3_OPT_TEXT, AT(model)},
-    {"lines", 'l', NULL, "encode, chat: each line is a text or request of its own, without its newline", K3_OPT_FLAG, AT(lines),
-     .verbs = ENCODE | CHAT},
+    {"lines", 'l', NULL, "each line is a text, a request or (decode) a text's ids, without its newline", K3_OPT_FLAG, AT(lines),
+     .verbs = ENCODE | CHAT | DECODE},
     {"special", 's', NULL, "encode: names of special ids in the text become those ids", K3_OPT_FLAG, AT(special), .verbs = ENCODE},
     {"count", 'c', NULL, "encode, chat: print the number of ids instead of the ids", K3_OPT_FLAG, AT(count), .verbs = ENCODE | CHAT},
     {"pieces", 'p', NULL, "encode: print each piece of the pre-split with its ids", K3_OPT_FLAG, AT(pieces), .verbs = ENCODE},
     {"skip-special", 0, NULL, "decode: write nothing for special ids", K3_OPT_FLAG, AT(skip_special), .verbs = DECODE},
     {"binary", 'b', NULL, "ids are 32-bit little-endian words", K3_OPT_FLAG, AT(binary), .verbs = ENCODE | DECODE | CHAT},
-    {"json", 0, NULL, "encode, chat, ids, parse: the output as JSON", K3_OPT_FLAG, AT(json), .verbs = ENCODE | CHAT | IDS | PARSE},
+    {"json", 0, NULL, "the output as JSON; decode: a string for each line of ids", K3_OPT_FLAG, AT(json),
+     .verbs = ENCODE | DECODE | CHAT | IDS | PARSE},
     {"only", 0, "WHAT", "parse: the text of one channel: thinking, response or tools", K3_OPT_WORD, AT(only),
      .words = "thinking|response|tools", .verbs = PARSE},
     {"no-thinking", 0, NULL, "parse: the answer begins in the response, not in the thinking", K3_OPT_FLAG, AT(no_thinking), .verbs = PARSE},
@@ -27,7 +28,7 @@ static const k3_opt table[] = {
 
 static const char usage[] =
     "usage: k3-tok encode [-m MODEL] [-l] [--special] [--binary | --count | --pieces | --json] <text >ids\n"
-    "       k3-tok decode [-m MODEL] [--skip-special] [--binary] <ids >text\n"
+    "       k3-tok decode [-m MODEL] [--skip-special] [--binary | -l | --json] <ids >text\n"
     "       k3-tok chat   [-m MODEL] [-l] [--binary | --count | --json] <request.json >ids\n"
     "       k3-tok parse  [-m MODEL] [--no-thinking] [--json | --only WHAT] <ids >messages\n"
     "       k3-tok ids    [-m MODEL] [--json]\n"

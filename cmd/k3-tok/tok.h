@@ -8,7 +8,7 @@ typedef struct tok_opts {
     const char *model;
     bool special;      /* encode: names of special ids in the text are those ids */
     bool skip_special; /* decode: special ids give nothing */
-    bool lines;        /* encode, chat: each line is a text or a request */
+    bool lines;        /* each line is a text, a request or (decode) the ids of a text */
     bool binary;       /* ids as 32-bit little-endian words */
     bool count;        /* encode, chat: print the number of ids */
     bool pieces;       /* encode: print one piece a line */
@@ -39,6 +39,10 @@ int tok_read(void *buf, size_t size, size_t *got, k3_err *err);
 /* Bytes to standard output (buffered); tok_flush sends them. */
 int tok_write(const void *data, size_t size, k3_err *err);
 int tok_flush(k3_err *err);
+/* What is escaped: everything that JSON wants, with U+FFFD or with \xHH for a byte that is not UTF-8; or backslash,
+ * newline, carriage return and tab only. */
+enum tok_escapes { TOK_JSON, TOK_BYTES, TOK_LINE };
+int tok_write_escaped(const char *s, size_t size, enum tok_escapes how, k3_err *err);
 /* A string in JSON quotes; bytes that are not UTF-8 become \xHH. */
 int tok_write_quoted(const char *s, size_t size, k3_err *err);
 

@@ -10,10 +10,10 @@ try encode -x
 try encode -m
 try encode --binary=yes
 try decode --special
-try decode --lines
+try decode --lines --binary
 try decode --count
 try decode --pieces
-try decode --json
+try decode --json --binary
 try encode --skip-special
 try ids --binary
 try ids --special

@@ -19,6 +19,7 @@ complete_it k3-decode --huge ''
 complete_it k3-decode --huge = o
 complete_it k3-decode --cache-policy la
 complete_it k3-layer --part ''
+complete_it k3-tok parse --only ''
 complete_it k3-trace sim -p s
 complete_it k3-trace sim -p lru,be
 complete_it k3-trace cut --phase prefill,d

@@ -137,7 +137,9 @@ int csv_read(FILE *from, struct steps *steps, k3_err *err)
     int status = 0;
     while (!status && (n = getline(&line, &room, from)) > 0) {
         c.line++;
-        if (!(status = end_line(&c, line, (size_t)n, err)))
+        if (c.line == 1 && k3_byte_order_mark(line, (size_t)n))
+            status = k3_fail_at(err, K3_EDATA, steps->name, NULL, -1, "%s", k3_byte_order_mark(line, (size_t)n));
+        else if (!(status = end_line(&c, line, (size_t)n, err)))
             status = c.line == 1 ? read_header(&c, line, err) : take_line(&c, line, err);
     }
     free(line);

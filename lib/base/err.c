@@ -71,6 +71,8 @@ int k3_fail_write(k3_err *err, const char *name)
 {
     if (errno == EPIPE)
         return k3_fail(err, K3_EPIPE, "%s: the reader went away", name);
+    if (!errno) /* the stream was in error already, and nobody knows of what */
+        return k3_fail(err, K3_ESYS, "%s: cannot write: a write before failed", name);
     return k3_fail_errno(err, name, "cannot write");
 }
 

@@ -24,7 +24,7 @@ static int columns(void)
 
 void k3_progress(bool force, const char *fmt, ...)
 {
-    char line[ROOM];
+    char text[ROOM], line[4 * ROOM]; /* an escape has at most four bytes for each it stands for */
     double now = k3_now();
     int wide = k3_progress_mode == K3_PROGRESS_OFF || k3_verbosity < 0 ? 0 : columns();
     bool log = !wide && k3_progress_mode == K3_PROGRESS_ON && k3_verbosity >= 0; /* no terminal: lines, and fewer of them */
@@ -32,13 +32,13 @@ void k3_progress(bool force, const char *fmt, ...)
         return;
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(line, sizeof line, fmt, ap);
+    vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    /* In the last column the cursor of some terminals would go to the next line. */
+    k3_printable(line, wide && (size_t)wide < sizeof line ? (size_t)wide : sizeof line, text);
     if (log) {
         fprintf(stderr, "%s\n", line);
     } else {
-        /* In the last column the cursor of some terminals would go to the next line. */
-        line[(size_t)wide - 1 < sizeof line ? (size_t)wide - 1 : sizeof line - 1] = 0;
         fprintf(stderr, "\r%s\033[K", line);
         shown = true;
     }

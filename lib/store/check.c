@@ -92,6 +92,8 @@ static int check_sizes(const char *dir, const char *file, struct problems *p, k3
         status = k3_fail(err, K3_ESYS, "%s: out of memory", file);
     if (!status)
         status = k3_read_file(file, 64 << 20, &text, &size, err);
+    if (!status && k3_byte_order_mark(text, size))
+        status = k3_fail_at(err, K3_EDATA, file, NULL, -1, "%s", k3_byte_order_mark(text, size));
     for (line = text; line && !status; line = next, n++) {
         if ((next = strchr(line, '\n')))
             *next++ = 0;

@@ -114,6 +114,23 @@ static int reader_is_gone(void)
     return k3_prog_end(0);
 }
 
+/* The stream is in error, and no call since has set errno. */
+static int failed_before(void)
+{
+    k3_prog_start("k3-x");
+    setvbuf(stdout, NULL, _IONBF, 0);
+    puts("data");
+    return k3_prog_end(0);
+}
+
+static int progress_quotes(void)
+{
+    k3_prog_start("k3-x");
+    k3_progress_mode = K3_PROGRESS_ON;
+    k3_progress(true, "reads a\x1b[31m\xEF\nb");
+    return k3_prog_end(0);
+}
+
 Test(base_talk, how_programs_end)
 {
     char text[1024];
@@ -128,6 +145,10 @@ Test(base_talk, how_programs_end)
     cr_expect_eq(program(opens_a_file, NULL, text, sizeof text), 0, "a file took the number of a closed stdout");
     cr_expect_eq(program(says_nothing, "/dev/null", text, sizeof text), K3_EUSAGE);
     cr_expect_str_eq(text, "k3-x: but this\n");
+    cr_expect_eq(program(failed_before, "/dev/full", text, sizeof text), K3_ESYS);
+    cr_expect_str_eq(text, "k3-x: standard output: cannot write: a write before failed\n");
+    cr_expect_eq(program(progress_quotes, "/dev/null", text, sizeof text), 0);
+    cr_expect_str_eq(text, "reads a\\x1b[31m\\xef\\nb\n");
     cr_expect_eq(program(reader_is_gone, "/dev/null", text, sizeof text), 0);
     cr_expect_str_eq(text, "");
 }

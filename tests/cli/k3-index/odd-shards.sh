@@ -18,3 +18,5 @@ run k3-index check -m m --sizes cut
 run k3-index check -m m --sizes crlf
 sed '$s/.$/x/' cut >bad
 run k3-index check -m m --sizes bad 2>&1
+{ printf '\357\273\277'; cat crlf; } >mark
+run k3-index check -m m --sizes mark 2>&1

@@ -58,6 +58,10 @@ printf '%s\n0,0,0,decode,1,0,1\n0,0,0,decode,1,1,2' $h >end.csv
 t k3-trace import -f csv $s end.csv
 printf '%s\n0,0,0,decode,1,0,1\0\n' $h >zero.csv
 t k3-trace import -f csv $s zero.csv
+{ printf '\357\273\277'; printf '%s\n' $h "${whole[@]}"; } >mark.csv
+t k3-trace import -f csv $s mark.csv
+{ printf '\377\376'; printf '%s\n' $h "${whole[@]}" | sed 's/./&\x00/g'; } >mark16.csv
+t k3-trace import -f csv $s mark16.csv
 # a list's item that is too long is not another, shorter one
 t k3-trace sim -s "${zeros}7" t.k3t
 # oracleGeneral: a next use after the end shows a cut between steps

@@ -51,3 +51,12 @@ try x:1 a
 try - a <a
 { cat a; echo; } >long
 try a long
+# single with double precision, either way round: 1 and 2 are the same numbers in both; 1 + 2^-52 is not 1
+one8='\0\0\0\0\0\0\xf0\x3f' two8='\0\0\0\0\0\0\0\x40' near8='\1\0\0\0\0\0\xf0\x3f'
+{ npy '<f4' '2,'; printf "$one$two"; } >single
+{ npy '<f8' '2,'; printf "$one8$two8"; } >double
+{ npy '<f8' '2,'; printf "$near8$two8"; } >nearly
+try single double
+try double single
+try nearly single
+try --tol 1e-15 single nearly

@@ -25,12 +25,14 @@ static bool only_talk(const struct options *o, int *status, k3_err *err)
     return true;
 }
 
-/* Every line, then the files that were asked for. */
+/* Every line, then the files that were asked for, unless the weights changed meanwhile. */
 static int decode(struct session *s, k3_err *err)
 {
     k3_catch_signals();
     int status = session_run(s, err);
     k3_progress_end();
+    if (!status)
+        status = k3_index_unchanged(s->engine.index, err);
     return status ? status : session_commit(s, err);
 }
 

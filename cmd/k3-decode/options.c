@@ -147,6 +147,7 @@ static const k3_opt table[] = {
     {"model", 'm', "MODEL", "the checkpoint folder (default: $K3_MODEL)", K3_OPT_TEXT, AT(model)},
     {"index", 0, "FILE", "its index (default: MODEL/k3.index)", K3_OPT_TEXT, AT(index)},
     {"trunk", 0, "FILE", "packed trunk (default: MODEL/k3.trunk if it is there; \"none\": from the shards)", K3_OPT_TEXT, AT(trunk)},
+    {"sums", 0, "FILE", "checksums of the shards (default: MODEL/k3.sums if it is there)", K3_OPT_TEXT, AT(sums)},
 
     /* what is generated or judged */
     {"gen", 'n', "N",

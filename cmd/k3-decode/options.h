@@ -9,7 +9,7 @@ enum { MAX_STOPS = 64, MAX_BATCH = 1024 };
 #define GEN_MAX UINT64_MAX       /* --gen max: as far as there is room */
 
 struct options {
-    const char *model, *index, *trunk, *scratch;
+    const char *model, *index, *trunk, *sums, *scratch;
     const char *logits, *report, *trace, *logprobs, *score_npy, *save_state, *load_state;
     uint64_t gen;                /* ids after each prompt, or GEN_MAX */
     uint64_t layers;             /* 0: all of the model */

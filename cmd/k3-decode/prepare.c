@@ -6,8 +6,8 @@
 
 struct stream_place prepare_place(const struct options *o)
 {
-    return (struct stream_place){.model = o->model, .index_path = o->index, .trunk = o->trunk, .trunk_rate = o->disk_rate,
-                                 .expert_rate = o->expert_rate, .memory_limit = o->mem_limit, .measure = o->plan};
+    return (struct stream_place){.model = o->model, .index_path = o->index, .trunk = o->trunk, .sums = o->sums,
+                                 .trunk_rate = o->disk_rate, .expert_rate = o->expert_rate, .memory_limit = o->mem_limit, .measure = o->plan};
 }
 
 struct limits prepare_limits(const struct settings *set)

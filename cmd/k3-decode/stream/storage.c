@@ -210,8 +210,8 @@ static int open_trunk(struct storage *t, const char *path, k3_err *err)
     return status;
 }
 
-int storage_open(struct storage *t, const k3_index *ix, const char *trunk_path, uint64_t layers, uint64_t tile_bytes, bool direct,
-                 k3_err *err)
+int storage_open(struct storage *t, const k3_index *ix, const char *trunk_path, const char *sums_path, uint64_t layers,
+                 uint64_t tile_bytes, bool direct, k3_err *err)
 {
     *t = (struct storage){.ix = ix, .c = k3_index_config(ix), .direct = direct};
     pthread_mutex_init(&t->lock, NULL);
@@ -219,7 +219,7 @@ int storage_open(struct storage *t, const k3_index *ix, const char *trunk_path, 
         return k3_fail(err, K3_ESYS, "out of memory for %" PRIu32 " shards", k3_index_shards(ix));
     int status = trunk_path ? open_trunk(t, trunk_path, err) : 0;
     if (!status)
-        status = k3_sums_open(&t->sums, ix, NULL, err);
+        status = k3_sums_open(&t->sums, ix, sums_path, err);
     return status ? status : k3_order_new(&t->order, t->c, 0, layers, true, t->trunk ? k3_trunk_tile_bytes(t->trunk) : tile_bytes, err);
 }
 

@@ -27,9 +27,10 @@ struct storage {
 };
 
 /* Layers [0, layers) and the head, cut into tiles of tile_bytes, or as the trunk file at trunk_path has it (NULL: no such
- * file). After a failure, too, storage_close() is due. */
-int storage_open(struct storage *t, const k3_index *ix, const char *trunk_path, uint64_t layers, uint64_t tile_bytes, bool direct,
-                 k3_err *err);
+ * file), checked against the checksums at sums_path (NULL: k3.sums of the folder, if it is there). After a failure, too,
+ * storage_close() is due. */
+int storage_open(struct storage *t, const k3_index *ix, const char *trunk_path, const char *sums_path, uint64_t layers,
+                 uint64_t tile_bytes, bool direct, k3_err *err);
 void storage_close(struct storage *t);
 
 /* `bounce` is this thread's buffer of storage_bounce_bytes() for small pieces, which are checked on their way through. */

@@ -285,7 +285,8 @@ int stream_open(struct streamer **out, const struct stream_place *at, const k3_i
     pthread_cond_init(&s->work, NULL);
     pthread_cond_init(&s->landed, NULL);
     pthread_cond_init(&s->done, NULL);
-    int status = storage_open(&s->storage, ix, stream_trunk_path(at, buf), sizes->layers, sizes->tile_bytes, sizes->direct, err);
+    int status = storage_open(&s->storage, ix, stream_trunk_path(at, buf), at->sums, sizes->layers,
+                              sizes->tile_bytes, sizes->direct, err);
     if (!status)
         status = open_ring(s, err);
     if (!status)

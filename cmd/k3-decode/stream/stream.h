@@ -41,6 +41,7 @@ struct stream_place {
     const char *model;       /* folder */
     const char *index_path;  /* NULL: k3.index in the folder */
     const char *trunk;       /* a trunk file; NULL: k3.trunk of the folder if there is one; "none": the shards */
+    const char *sums;        /* checksums, which must be there; NULL: k3.sums of the folder if there is one */
     uint64_t trunk_rate, expert_rate; /* bytes/s of the two, 0: assumed or measured */
     uint64_t memory_limit;   /* bytes that this process may use, 0: ask the machine */
     bool measure;            /* the rates of the devices, for a prediction */

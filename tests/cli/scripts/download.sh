@@ -10,6 +10,8 @@ pid=$!
 trap 'kill $pid' EXIT
 for _ in $(seq 100); do [ -s port ] && break; sleep 0.1; done
 base=http://127.0.0.1:$(cat port)
+curl -s --noproxy '*' -o /dev/null "$base/ok/config.json"
+[ $? -ne 7 ] || ! kill -0 $pid || { echo "no connection to 127.0.0.1 can be made here"; exit 77; }
 (cd "$TINY/model" && stat -c '%n %s' ./*.safetensors | sed 's,^\./,,') >sizes
 echo "whole:"
 get --base-url "$base/ok" --sizes sizes "a b"

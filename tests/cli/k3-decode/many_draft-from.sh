@@ -35,3 +35,13 @@ head -n 1 lines | k3-decode -q --gen 15 --stop-id none --temperature 0.9 --seed 
 echo | k3-decode -q --gen 25 --stop-id none --temperature 0.9 --seed 4 --trunk-gb 0 --cache-gb 0 --load-state s --report r.json \
     --draft-from 'exec bash recorded.sh 0' | paste -d ' ' begun - | cmp - <(head -n 1 drawn) && echo "right after a saved state"
 [ "$(jsonq r.json drafts accepted)" -ge 10 ] || jsonq r.json drafts
+
+# Several answers to one line: each has a number of its own, so that the ids of one are not taken for another's.
+k3-decode -q --gen 40 --stop-id none --temperature 0.9 --seed 4 --samples 2 <lines >drawn
+while read -r line; do echo "$line"; echo "$line"; done <lines | paste -d ' ' - drawn >full
+for batch in 1 6; do
+    drafts --batch $batch --temperature 0.9 --seed 4 --samples 2 --draft-from 'tee requests | exec bash recorded.sh 0' | cmp - drawn &&
+        echo "right for each of two samples, $batch at once"
+    [ "$(jsonq r.json drafts accepted)" = "$(jsonq r.json drafts proposed)" ] && [ "$(jsonq r.json drafts accepted)" -ge 20 ] || jsonq r.json drafts
+    cut -d ' ' -f 1 requests | sort -u | tr '\n' ' '; echo
+done

@@ -31,6 +31,8 @@ struct study {
     int fd;
     uint32_t shard;            /* that fd is of */
     struct tally kind[KINDS];
+    uint64_t done, total;      /* bytes that were read, and that will be */
+    double began;
     /* the piece at hand */
     const uint16_t *data;      /* [n][cols] */
     uint64_t n, cols;
@@ -133,6 +135,8 @@ static int measure(struct study *s, const struct place *p, uint64_t row0, uint64
         status = k3_sums_tensor(s->sums, p->layer, p->id, row0, n, buf, err);
     if (status)
         return status;
+    s->done += n * row_bytes;
+    k3_progress_bytes("measured", s->done, s->total, s->began);
     s->data = buf;
     s->n = n;
     s->cols = p->t.cols;
@@ -182,7 +186,6 @@ static int study_tensor(struct study *s, struct place *p, k3_err *err)
     free(s->error);
     s->error = malloc(step * sizeof *s->error);
     int status = buf && s->error ? open_shard(s, p->at.shard, err) : k3_fail(err, K3_ESYS, "out of memory for %" PRIu64 " rows", step);
-    k3_progress(false, "%s", p->name);
     if (!status)
         status = study_rows(s, p, &t, buf, step, err);
     free(buf);
@@ -237,6 +240,27 @@ static bool next_layer(const struct study *s, int *layer)
     return true;
 }
 
+/* Bytes that will be read of one matrix: all, or the groups of the rows that are looked at. */
+static uint64_t bytes_of(const layer_opts *o, const k3_tensor *t)
+{
+    uint64_t groups = (t->rows + t->group - 1) / t->group;
+    bool few = o->rows && o->rows < t->rows && o->rows < groups;
+    return (few ? o->rows * t->group : t->rows) * t->cols * 2;
+}
+
+static uint64_t bytes_of_all(const struct study *s)
+{
+    uint64_t bytes = 0;
+    struct place p;
+    int layer = first_layer(s->o);
+    do
+        for (int id = 0; id < K3_TENSORS; id++)
+            if (is_matrix(s, layer, id, &p) && chosen(s->o, p.name))
+                bytes += bytes_of(s->o, &p.t);
+    while (next_layer(s, &layer));
+    return bytes;
+}
+
 /* A pattern that chooses nothing is a mistake, told before anything is read. */
 static int check_patterns(const struct study *s, k3_err *err)
 {
@@ -275,6 +299,8 @@ static int study(struct study *s, k3_err *err)
     if (status || (status = check_patterns(s, err)) || (status = k3_sums_open(&s->sums, s->b.index, NULL, err)) ||
         (status = k3_pool_new(&s->b.pool, o->threads ? o->threads : k3_threads_default(), err)))
         return status;
+    s->total = bytes_of_all(s);
+    s->began = k3_now();
     puts(o->each ? "type\tlayer\ttensor\trow\tint8\tint4"
                  : "type\tlayer\ttensor\trows\tint8_mean\tint8_worst\tint8_row\tint4_mean\tint4_worst\tint4_row");
     do

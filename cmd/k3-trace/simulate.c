@@ -110,6 +110,7 @@ struct run {
     int instances;
     bool whole; /* someone knows the future: the trace is held */
     k3_pool *pool;
+    double began, chunk_began; /* seconds on the clock */
     atomic_int next;      /* task of run_chunk that is to be taken: 0 the curve, i the instance i - 1 */
     pthread_mutex_t lock; /* of what follows */
     int failed;           /* the lowest task that failed, -1 if none */
@@ -134,12 +135,35 @@ static int run_instance(struct run *run, struct instance *in, k3_err *err)
     return status;
 }
 
+/* How far the chunk is, if it takes seconds; of tasks the first are taken first. */
+static void show_tasks(const struct run *run, int done)
+{
+    double seconds = k3_now() - run->chunk_began;
+    if (seconds < 1 || done < 1)
+        return;
+    uint64_t left = (uint64_t)(seconds / done * (run->instances + 1 - done) + 0.5);
+    k3_progress(false, "%s: %d of %d simulations, %.1f/s, %llu:%02llu left", k3_prog, done, run->instances + 1, done / seconds,
+                (unsigned long long)left / 60, (unsigned long long)left % 60);
+}
+
+/* How far the trace is read. */
+static void show_bytes(const struct run *run, const k3_trace_reader *r, uint64_t step)
+{
+    uint64_t total, done = k3_trace_bytes(r, &total);
+    if (total >= done && total)
+        k3_progress_bytes("simulated", done, total, run->began);
+    else
+        k3_progress(false, "%s: step %llu, %.0f/s", k3_prog, (unsigned long long)step, (double)step / (k3_now() - run->began));
+}
+
 /* One worker: takes tasks until none is left. */
 static void run_tasks(void *arg, int worker, int workers)
 {
     struct run *run = arg;
-    (void)worker, (void)workers;
+    (void)workers;
     for (int i; (i = atomic_fetch_add(&run->next, 1)) <= run->instances;) {
+        if (!worker)
+            show_tasks(run, i);
         k3_err why = {0};
         int status = i ? run_instance(run, &run->instance[i - 1], &why) : k3_curve_run(run->o->curve, &run->q, &why);
         if (!status)
@@ -158,6 +182,7 @@ static int run_chunk(struct run *run, k3_err *err)
 {
     run->next = 0;
     run->failed = -1;
+    run->chunk_began = k3_now();
     k3_pool_run(run->pool, run_tasks, run);
     k3_requests_clear(&run->q);
     return run->failed < 0 ? 0 : k3_fail(err, run->why.status, "%s", run->why.text);
@@ -192,10 +217,12 @@ static int read_and_run(struct run *run, k3_trace_reader *r, k3_err *err)
         o->requests += counted ? run->q.n - before : 0;
         if (!run->whole && run->q.n >= CHUNK && (status = run_chunk(run, err)))
             break;
-        k3_progress(false, "step %llu", (unsigned long long)b->step);
+        if (b->new_step)
+            show_bytes(run, r, b->step);
     }
+    status = status ? status : run_chunk(run, err);
     k3_progress_end();
-    return status ? status : run_chunk(run, err);
+    return status;
 }
 
 static int set_up(struct run *run, k3_err *err)
@@ -224,7 +251,7 @@ static int set_up(struct run *run, k3_err *err)
 
 int simulate(k3_trace_reader *r, const struct sim_job *job, struct outcome *o, k3_err *err)
 {
-    struct run run = {.job = job, .o = o, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct run run = {.job = job, .o = o, .began = k3_now(), .lock = PTHREAD_MUTEX_INITIALIZER};
     *o = (struct outcome){.header = *k3_trace_info(r)};
     int status = set_up(&run, err), tasks = run.instances + 1;
     if (!status)

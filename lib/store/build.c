@@ -21,7 +21,8 @@ struct build {
     k3_config config;
     uint32_t nshards;
     struct shard *shard;
-    atomic_uint next;
+    atomic_uint next, done;
+    double began;
     atomic_bool stop;      /* a build gives up at the first problem */
     bool check, headers_only;
     struct problems *problems;
@@ -83,16 +84,30 @@ static void read_shard(struct build *b, struct shard *s)
     k3_shard_close(&f);
 }
 
+/* On a terminal, of a job that takes seconds. */
+static void show_progress(const struct build *b, uint32_t done)
+{
+    double seconds = k3_now() - b->began;
+    if (seconds < 2 || !done)
+        return;
+    uint64_t left = (uint64_t)(seconds / done * (b->nshards - done) + 0.5);
+    k3_progress(false, "%s: %" PRIu32 " of %" PRIu32 " shards read, %.1f/s, %" PRIu64 ":%02" PRIu64 " left", k3_prog, done, b->nshards,
+                done / seconds, left / 60, left % 60);
+}
+
 static void read_shards(void *arg, int worker, int workers)
 {
     struct build *b = arg;
-    (void)worker, (void)workers;
+    (void)workers;
     for (uint32_t i; !atomic_load(&b->stop) && (i = atomic_fetch_add(&b->next, 1)) < b->nshards;) {
         struct shard *s = &b->shard[i];
         s->problems.limit = b->check ? PROBLEMS_PER_SHARD : 1;
         read_shard(b, s);
         if (s->problems.n && !b->check)
             atomic_store(&b->stop, true);
+        uint32_t done = atomic_fetch_add(&b->done, 1) + 1;
+        if (!worker)
+            show_progress(b, done);
     }
 }
 
@@ -417,7 +432,9 @@ static int load(struct build *b, int threads, k3_err *err)
         b->nshards = list.n;
         for (uint32_t i = 0; i < list.n; i++)
             memcpy(b->shard[i].info.name, list.name[i], sizeof list.name[i]);
+        b->began = k3_now();
         k3_pool_run(pool, read_shards, b);
+        k3_progress_end();
     }
     k3_pool_free(pool);
     k3_shards_free(&list);

@@ -103,6 +103,8 @@ typedef struct k3_trace_totals {
 int k3_trace_open(k3_trace_reader **r, const char *path, k3_err *err);
 const k3_trace_header *k3_trace_info(const k3_trace_reader *r);
 const char *k3_trace_name(const k3_trace_reader *r); /* for messages */
+/* Bytes read so far; *total: of the file, 0 if it is none. */
+uint64_t k3_trace_bytes(const k3_trace_reader *r, uint64_t *total);
 
 /* The next batch, or *b = NULL at the end. Every byte is under a checksum, and
  * the end is believed only when index, counts and end record agree and nothing

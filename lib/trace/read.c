@@ -154,6 +154,13 @@ const char *k3_trace_name(const k3_trace_reader *r)
     return r->name;
 }
 
+uint64_t k3_trace_bytes(const k3_trace_reader *r, uint64_t *total)
+{
+    struct stat st;
+    *total = !fstat(fileno(r->from), &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+    return r->at;
+}
+
 k3_trace_totals k3_trace_count(const k3_trace_reader *r)
 {
     return r->count;

@@ -6,7 +6,7 @@
  *   after   lets that many such calls pass first
  *   times   at most so often
  *   direct  only descriptors opened with O_DIRECT
- *   ACTION  EIO ENOSPC EINTR EINVAL, short=N (at most N bytes), SIGINT or SIGKILL
+ *   ACTION  EIO ENOSPC EINTR EINVAL, short=N (at most N bytes), sleep=N (milliseconds before the call), SIGINT or SIGKILL
  * The first rule that fits a call is the one that counts. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,7 +23,7 @@
 enum { MAX_RULES = 8 };
 struct rule {
     char call[8], file[256];
-    long long from, to, after, times, at_most;
+    long long from, to, after, times, at_most, sleep_ms;
     bool direct;
     int error, signal;
 };
@@ -61,10 +61,10 @@ static void parse_rule(char *text)
             r.direct = true;
         else if (sscanf(word, "from=%lld", &r.from) != 1 && sscanf(word, "to=%lld", &r.to) != 1 &&
                  sscanf(word, "after=%lld", &r.after) != 1 && sscanf(word, "times=%lld", &r.times) != 1 &&
-                 sscanf(word, "short=%lld", &r.at_most) != 1)
+                 sscanf(word, "short=%lld", &r.at_most) != 1 && sscanf(word, "sleep=%lld", &r.sleep_ms) != 1)
             bad = !named(&r, word);
     }
-    if (bad || (r.at_most < 0 && !r.error && !r.signal)) {
+    if (bad || (r.at_most < 0 && !r.sleep_ms && !r.error && !r.signal)) {
         fprintf(stderr, "shim_io: cannot understand K3_FAULTS near \"%s\"\n", text);
         _exit(99);
     }
@@ -104,6 +104,8 @@ static const struct rule *strikes(const char *call, int fd, long long at, long l
             r->times--;
     }
     pthread_mutex_unlock(&lock);
+    if (found && found->sleep_ms)
+        usleep((useconds_t)(found->sleep_ms * 1000));
     if (found && found->signal)
         kill(getpid(), found->signal);
     return found;

@@ -108,22 +108,22 @@ static void expect_round_trip(k3_chat *chat, json_t *message, const char *what)
 
 Test(text_parse, published_messages_come_back)
 {
-    if (!getenv("K3_REAL"))
+    if (!k3_env("K3_REAL"))
         cr_skip_test("K3_REAL is not set");
     char path[4096];
     glob_t found;
     k3_chat *chat;
     json_t *c, *message;
     size_t i, k, messages = 0;
-    cr_assert_eq(k3_vocab_open(&vocab, getenv("K3_REAL"), K3_VOCAB_ENCODE, NULL), 0);
+    cr_assert_eq(k3_vocab_open(&vocab, k3_env("K3_REAL"), K3_VOCAB_ENCODE, NULL), 0);
     cr_assert_eq(k3_chat_new(&chat, vocab, NULL), 0);
-    snprintf(path, sizeof path, "%s/chat_vectors.json", getenv("K3_REAL"));
+    snprintf(path, sizeof path, "%s/chat_vectors.json", k3_env("K3_REAL"));
     json_t *all = json_load_file(path, 0, NULL);
     json_array_foreach(all, i, c)
         json_array_foreach(json_object_get(c, "messages"), k, message)
             messages++, expect_round_trip(chat, message, json_string_value(json_object_get(c, "name")));
     json_decref(all);
-    snprintf(path, sizeof path, "%s/xtml_vectors/*_input.json", getenv("K3_REAL"));
+    snprintf(path, sizeof path, "%s/xtml_vectors/*_input.json", k3_env("K3_REAL"));
     cr_assert_eq(glob(path, 0, NULL, &found), 0);
     for (i = 0; i < found.gl_pathc; i++) {
         json_t *request = json_load_file(found.gl_pathv[i], 0, NULL);

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # K3 toolkit. `make help` lists the targets.
 #   CROSS=aarch64-linux-gnu builds for another machine, in build/aarch64-linux-gnu, with that prefix before gcc and ar
 #   V=1 shows the commands   WERROR=1 makes warnings errors   SAN=address,undefined or SAN=thread

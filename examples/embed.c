@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* embed.c - the library inside another program: the model goes on greedily after some ids.
  *
  *   cc embed.c $(pkg-config --cflags --libs k3) -o embed

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs one prompt in several ways, several times, and compares: time, bytes, peak memory, ids.
 # usage: campaign.sh [-m MODEL] [-o PREFIX] [-n GEN] [-r REPEATS] [-p "ID ..."] [-k KIND] [-x COMMAND]
 #                    [-t TITLE] [-c TEXT] "LABEL: OPTIONS"...

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs a checkpoint layer by layer with k3-layer and compares it with a reference.
 usage() {
     cat <<'END'

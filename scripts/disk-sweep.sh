@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # How fast a device delivers, by size of a read and reads in flight: random direct reads by k3-index probe.
 # usage: disk-sweep.sh [-o FILE] [-s SIZES] [-d DEPTHS] [-r REPEATS] [-t SECONDS] [-H on|off] [-x COMMAND] [-c TEXT] FILE
 #   FILE        large and full, on the device; it is only read

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Downloads a checkpoint: resumable, every shard's size checked, then k3-index check.
 # usage: download-model.sh [--repo NAME] [--revision REV] [--base-url URL] [--sizes FILE] [--jobs N] [--retries N] [--hf] DIR
 #   --repo NAME      the repository on the hub (default: moonshotai/Kimi-K3)

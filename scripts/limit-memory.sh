@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs a command under a limit on its memory, with what this machine can enforce.
 # usage: limit-memory.sh [-k KIND] SIZE COMMAND...
 #        limit-memory.sh [-k KIND] -w

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # This machine in one line, to stand beside what was measured on it.
 # usage: machine.sh [FILE]   with FILE, also where it lies
 set -u

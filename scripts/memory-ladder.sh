@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # One prompt at several memory budgets, each enforced as a limit: every one must give the same ids.
 # usage: memory-ladder.sh [OPTION VALUE]... BUDGET...
 # BUDGET is as for k3-decode --memory: 256M, 24G. Writes ladder.tsv and ladder.svg unless told otherwise by

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # One prompt under one memory budget, divided differently between pinned trunk and expert cache.
 # usage: split-sweep.sh [OPTION VALUE]... TOTAL [SHARE...]
 # TOTAL is the budget, as for k3-decode --memory, enforced as a limit. What it leaves after the rest of the plan is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Drafts from the sequence itself, and whether a draft is worth verifying.
  *
  * A token more in a pass costs its experts' reading and some arithmetic. Where a pass streams much of the model its

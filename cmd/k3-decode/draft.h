@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* draft.h - drafts: proposed from the sequence itself, and, whoever proposes them, verified where that pays. */
 #ifndef DRAFT_H
 #define DRAFT_H

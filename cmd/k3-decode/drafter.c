@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The program of --draft-from at the other end of two pipes. Neither is ever waited for without a limit: a request that
  * does not fit into the pipe is kept and sent on later, and at most one request is without its answer. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* drafter.h - a program that proposes ids (--draft-from). It reads a request a line, LINE MOST ID..., and writes an answer
  * a line, ID...; man/k3-decode.1 has the whole protocol. Whatever it does costs time at most. */
 #ifndef DRAFTER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The model opened for computing. */
 #include "engine.h"
 #include "prepare.h"

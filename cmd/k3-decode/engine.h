@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* engine.h - what a run computes with: the indexed model, kernels, threads, and, once the demand is
  * known, a plan with the weight source and the workspace that it describes. */
 #ifndef ENGINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Prompts from standard input, one a line. */
 #include "input.h"
 

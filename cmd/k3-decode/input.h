@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* input.h - prompts from standard input, one a line. */
 #ifndef INPUT_H
 #define INPUT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3-decode: ids in, ids out.
  *
  * Reads one prompt a line as decimal ids, continues them with the weights of a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The command line of k3-decode. */
 #include "options.h"
 #include "k3_model.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* options.h - the command line of k3-decode, understood and not changed after. */
 #ifndef OPTIONS_H
 #define OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ids to standard output as they come. */
 #include "output.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* output.h - what a sequence brings: ids to standard output, log-probabilities to a file. */
 #ifndef OUTPUT_H
 #define OUTPUT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From the command line to what the weight source takes, and --plan. */
 #include "prepare.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* prepare.h - from the command line to what the weight source takes. */
 #ifndef PREPARE_H
 #define PREPARE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The trace of a run. */
 #include "record.h"
 #include "stream/stream.h"

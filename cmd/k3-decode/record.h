@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* record.h - --trace: which experts every layer chose, and which of them were in memory. */
 #ifndef RECORD_H
 #define RECORD_H

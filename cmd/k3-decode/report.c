@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the run did: a few lines on stderr, and the JSON report. */
 #include "report.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report.h - what the run did. */
 #ifndef REPORT_H
 #define REPORT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* --load-state, --save-state and `k3-decode state FILE`: going on where a run stopped. */
 #include "resume.h"
 

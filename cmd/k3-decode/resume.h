@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resume.h - --load-state, --save-state and `k3-decode state`. */
 #ifndef RESUME_H
 #define RESUME_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows go to the file, or to a spool before a pipe, because the header in front counts them. */
 #include "rows.h"
 

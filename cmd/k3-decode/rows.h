@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rows.h - an .npy file of rows whose number is known in the end. */
 #ifndef ROWS_H
 #define ROWS_H

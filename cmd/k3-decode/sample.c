@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Choosing an id: the largest logit, or a draw that any machine repeats.
  *
  * The draw depends on the logits, the options and the position alone: the

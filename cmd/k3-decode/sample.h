@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sample.h - choosing an id. */
 #ifndef SAMPLE_H
 #define SAMPLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* --score and --perplexity: how likely the model finds given ids. */
 #include "score.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* score.h - --score and --perplexity. */
 #ifndef SCORE_H
 #define SCORE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A line of input: made when it is read, freed once it is written. */
 #include "sequence.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sequence.h - one line of input and what becomes of it. */
 #ifndef SEQUENCE_H
 #define SEQUENCE_H

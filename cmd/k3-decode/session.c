@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From lines of input to lines of output. */
 #include "session.h"
 #include "stream/stream.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* session.h - a run: lines are read, admitted, decoded together, written in order, and retired. */
 #ifndef SESSION_H
 #define SESSION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Options against the model: layers and stop ids. */
 #include "settings.h"
 #include "k3_text.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* settings.h - what follows from the options once the model is known. */
 #ifndef SETTINGS_H
 #define SETTINGS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What goes into a pass, and what comes of it. */
 #include "step.h"
 #include "stream/stream.h"

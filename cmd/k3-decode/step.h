@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* step.h - one pass for all active sequences: prompts in chunks, others one id each, or one id and a
  * draft. Company does not change a sequence's bits. */
 #ifndef STEP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The line on the terminal, the lines of -v, and seconds and bytes of the passes. */
 #include "watch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* watch.h - how far the run is, for whoever watches, and what its passes took. */
 #ifndef WATCH_H
 #define WATCH_H

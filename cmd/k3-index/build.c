@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* build and config: what a checkpoint is, in short. */
 #define _GNU_SOURCE
 #include "index.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cat: one tensor as .npy on standard output. */
 #define _GNU_SOURCE
 #include "index.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* census: where the bytes and the parameters are. */
 #include "index.h"
 

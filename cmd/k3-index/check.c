@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* check: everything that is wrong with a folder, without reading weights. */
 #include "index.h"
 

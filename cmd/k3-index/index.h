@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* index.h - shared by the verbs of k3-index. */
 #ifndef K3_INDEX_CMD_H
 #define K3_INDEX_CMD_H

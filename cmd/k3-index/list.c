@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ls and show. */
 #define _GNU_SOURCE
 #include "index.h"

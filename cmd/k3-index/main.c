@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3-index: index a checkpoint, look inside it, check it. */
 #include "index.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* probe: how fast a device delivers, read the way k3-decode reads experts or trunk. */
 #include "index.h"
 #include "k3_probe.h"

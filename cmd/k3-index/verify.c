@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verify: read every byte; values, padding, checksums. */
 #define _GNU_SOURCE
 #include "index.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays in and out, and the shapes they must have. */
 #include "layer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The two ends of a chain of layers: ids to rows, and rows to logits. */
 #include "layer.h"
 #include "k3_text.h"

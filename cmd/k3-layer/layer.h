@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* layer.h - shared by the verbs of k3-layer. */
 #ifndef K3_LAYER_CMD_H
 #define K3_LAYER_CMD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3-layer: one layer of the model, its ends, the comparison of arrays, and a study of its weights. */
 #include "layer.h"
 

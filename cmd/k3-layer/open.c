@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Index, kernels, threads, weights and workspace. */
 #include "layer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* quant-error: what rounding the trunk's matrices to 8 or 4 bits would do to their rows.
  * A row w is rounded to scale * q, q whole, |q| <= 127 or 7, scale = max|w| / 127 or 7;
  * its error is |w - scale * q| / |w|, both Euclidean lengths. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One layer, or one part of it. */
 #include "layer.h"
 

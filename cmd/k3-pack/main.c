@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3-pack: the trunk of a checkpoint in one file, in the order in which it is read. */
 #include "pack.h"
 

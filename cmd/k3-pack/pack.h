@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pack.h - the verbs of k3-pack. */
 #ifndef PACK_H
 #define PACK_H

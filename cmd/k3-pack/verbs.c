@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* build, check, info, and what they print. */
 #include "pack.h"
 

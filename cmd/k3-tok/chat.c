@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chat: a JSON request on standard input (with -l one a line) to the ids of its prompt. */
 #include "tok.h"
 

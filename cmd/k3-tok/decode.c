@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* decode: ids on standard input to text on standard output, as they come, or a line of text for a line of ids. */
 #include "tok.h"
 

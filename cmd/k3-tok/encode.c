@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* encode: text on standard input to ids on standard output. */
 #include "tok.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ids: the special ids and their names. */
 #include "tok.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Standard input by single reads, so that output never waits for a full buffer. */
 #include "tok.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3-tok: text to ids and ids to text. */
 #include "tok.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sequences of ids on standard output, in the form that was asked for. */
 #include "tok.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parse: ids of an answer on standard input, a line each, to its messages as JSON or to the text of one channel. */
 #include "tok.h"
 

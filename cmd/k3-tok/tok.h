@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tok.h - what the verbs of k3-tok share. */
 #ifndef K3_TOK_H
 #define K3_TOK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim --budget: how much memory for the trunk, how much for experts. A byte of
  * pinned trunk is a byte not read in every token; a byte of expert cache saves
  * what the trace says. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cat: the choices as text or JSON lines. */
 #include "trace.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cut: some steps, layers, phases or sequences of a trace. */
 #include "trace.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* export: a trace in formats of other programs. */
 #include "trace.h"
 

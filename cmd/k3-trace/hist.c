@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hist: how often each expert was chosen. */
 #include "trace.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* import: other traces of routing to .k3t. */
 #define _GNU_SOURCE
 #include "import.h"

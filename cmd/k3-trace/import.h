@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* import.h - the readers of foreign formats. */
 #ifndef K3_TRACE_IMPORT_H
 #define K3_TRACE_IMPORT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* import -f csv: the columns that export writes. Every line must be whole and in its place: a file that was cut off,
  * or that lost a line, does not pass for a shorter one. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* info: what a trace holds. */
 #include "trace.h"
 

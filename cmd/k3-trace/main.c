@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3-trace: record expert routing once, replay it at any cache size and policy. */
 #include "trace.h"
 

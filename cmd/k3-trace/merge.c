@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* merge: several traces of one model as one, each with sequences of its own. */
 #include "trace.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plot: miss-ratio curves and the use of layers as SVG. */
 #include "simulate.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sim: hit rates by cache policy and size. */
 #include "simulate.h"
 

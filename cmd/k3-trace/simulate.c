@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs many policies and sizes over one trace, side by side. Policies that do not
  * know the future take the trace in chunks, so a pipe of any length fits. */
 #include "simulate.h"

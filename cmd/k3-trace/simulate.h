@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* simulate.h - many policies and sizes over one trace. */
 #ifndef K3_TRACE_SIMULATE_H
 #define K3_TRACE_SIMULATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Steps from single choices. The origin engine ran the whole text again for each
  * new token; such steps repeat the one before and add one position, which is
  * how they are recognised and how the true decode steps are cut out. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* steps.h - steps put together from single choices, for import. */
 #ifndef K3_TRACE_STEPS_H
 #define K3_TRACE_STEPS_H

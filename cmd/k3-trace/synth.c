@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* synth: routing by a model of routing. */
 #include "trace.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace.h - what the commands of k3-trace share. */
 #ifndef K3_TRACE_CMD_H
 #define K3_TRACE_CMD_H

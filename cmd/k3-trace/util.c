@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operands, lists and outputs of the commands. */
 #include "trace.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verify: the simulator against the cache that ran. */
 #include "trace.h"
 

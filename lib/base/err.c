@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Errors, talk on stderr, and the first and last call of main. */
 #include "k3_base.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files that appear whole, and whole reads. */
 #define _GNU_SOURCE
 #include "k3_base.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3_base.h - what every program and every part of the library shares:
  * errors, talk on stderr, strict numbers, options, files that appear whole,
  * .npy arrays, threads, the clock.

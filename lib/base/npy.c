@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* .npy arrays: versions 1 and 2 in, version 1 out; C order, little endian. */
 #include "k3_base.h"
 

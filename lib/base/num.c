@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Strict numbers: the whole text is one number in range, or an error. */
 #include "k3_base.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Options from a table, so that parsing, help and completion cannot disagree. */
 #include "k3_base.h"
 

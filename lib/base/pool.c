@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A fixed set of workers for parallel regions.
  *
  * Not OpenMP: its idle threads either spin, which steals the core from a

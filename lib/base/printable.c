@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Text from elsewhere, made fit for one line of a terminal. */
 #include "k3_base.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One line on the terminal that is rewritten in place. */
 #include "k3_base.h"
 

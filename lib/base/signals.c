@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Signals and the temporaries that must not outlive them. */
 #define _GNU_SOURCE
 #include "k3_base.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The clock, memory high water mark, and how many threads the machine gives us. */
 #define _GNU_SOURCE
 #include "k3_base.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The version, the commit that was built, and the environment. */
 #include "k3_base.h"
 

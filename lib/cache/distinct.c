@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The order in which a layer's experts are asked for. */
 #include "k3_cache.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3_cache.h - which experts stay in memory: the policies that k3-decode's expert
  * cache and the simulator (k3_sim.h) share.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* LFU with aging, in visits of an expert's own layer.
  *
  * A use at place i of n makes the score 1 + (1 - i/n) 3/4 + past/4, where past

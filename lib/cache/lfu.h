@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The scores behind the policy lfu. */
 #ifndef K3_CACHE_LFU_H
 #define K3_CACHE_LFU_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cache policies: what they share, LRU, and LRU dealt to layers. */
 #include "lfu.h"
 

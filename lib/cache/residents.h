@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which expert holds which slot, and the lists that order them: what every policy keeps. */
 #ifndef K3_CACHE_RESIDENTS_H
 #define K3_CACHE_RESIDENTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The compact form of bf16: making it, and finding one's way in it. Kernels read it: compact.inc.h. */
 #include "k3_compact.h"
 

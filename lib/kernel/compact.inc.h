@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Products with compact matrices: k3_compact.h.
  *
  * A stretch of each row is decoded into the innermost cache and multiplied from

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Products with many tokens: the multiply-add rate is the limit.
  *
  * A block of rows x tokens takes the columns in slabs. The tokens' slab is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* isa.h - the tables that select.c chooses from. */
 #ifndef K3_KERNEL_ISA_H
 #define K3_KERNEL_ISA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3_compact.h - bf16 without its redundancy: about 11.2 bits a weight, every bit kept.
  *
  * Weights of trained models use few exponents. A matrix of bf16 [rows][cols]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3_kernel.h - the arithmetic of the model on plain arrays.
  *
  * One table of functions per instruction set; every table gives the same bits

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernels.inc.h - the kernels, once, over the v16 of the including file. */
 
 /* n <= 16 elements; absent ones load as +0. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels for AVX2 with FMA. */
 #include "isa.h"
 #ifdef K3_HAVE_X86

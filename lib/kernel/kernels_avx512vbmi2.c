@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels for AVX-512 with VBMI2. */
 #include "isa.h"
 #ifdef K3_HAVE_X86

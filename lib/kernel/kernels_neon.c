@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels for NEON, which every aarch64 has. */
 #include "isa.h"
 #ifdef K3_HAVE_NEON

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels for any machine. */
 #include "isa.h"
 #include "v16_scalar.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exp, tanh and sigmoid on v16. NaN in, NaN out; denormal results are rounded properly. */
 
 /* e^x = 2^n * e^r, n = round(x / ln 2), r in [-ln2/2, ln2/2]; e^r = 1 + (r + r^2 q(r)).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Products with row-major matrices and few tokens, where memory is the limit: register tiles of rows and tokens.
  *
  * Row i of a tile lies `gap` rows from row i-1, far away, so that each of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The products of the table: few tokens by tiles from memory, more by blocks from cache. */
 
 INLINE void rows_tile(int type, int R, int M, const product *p, size_t r, size_t gap, size_t t)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How weights are best read from memory: the maker's usual way, and what a short measurement says.
  *
  * One product of a matrix in memory is timed with each way in turn, round after round, and the shortest time of each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which instruction sets this machine and its operating system support. */
 #include "isa.h"
 

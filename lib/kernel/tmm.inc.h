@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Transposed products: every output is a chain down the rows of the matrix. */
 
 /* One vector against N rows, ldm elements apart: all columns in the order of memory, out in cache. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "k3_kernel.h"
 
 /* Whether a score goes before another that has a lower index. */

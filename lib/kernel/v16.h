@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* v16.h - what the three vector headers share.
  *
  * Each defines v16 (16 floats) and these operations, all lane by lane:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* v16 as two AVX2 registers. */
 #ifndef K3_V16_AVX2_H
 #define K3_V16_AVX2_H

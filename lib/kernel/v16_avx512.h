@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* v16 as one AVX-512 register. */
 #ifndef K3_V16_AVX512_H
 #define K3_V16_AVX512_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* v16 as four NEON registers. */
 #ifndef K3_V16_NEON_H
 #define K3_V16_NEON_H

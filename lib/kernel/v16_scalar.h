@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* v16 in plain C, for any machine: an exact FMA without FMA hardware. */
 #ifndef K3_V16_SCALAR_H
 #define K3_V16_SCALAR_H

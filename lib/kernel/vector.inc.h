@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Elementwise functions, norms and reductions. */
 
 /* Runs `expr`, which may use a = p[i..], b = q[i..] and yields the 16 results for out[i..]. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Attention residuals: a softmax mix of the snapshots and the running sum. */
 #include "pass.h"
 

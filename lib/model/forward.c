@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The forward pass: embedding, layers, head. */
 #include "pass.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3_model.h - the forward pass of Kimi K3 over any number of tokens of any
  * number of sequences, with weights from a k3_source and carried state.
  *

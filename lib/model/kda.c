@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kimi Delta Attention: a gated delta rule over one D x D matrix a head.
  *
  * A head's tokens run in order through its state. Tokens that may be taken

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Gated multi-head latent attention over the latent cache.
  *
  * The key half of kv_b is folded into the query and its value half into the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* SiTU MLP: the dense one and the shared experts. */
 #include "pass.h"
 

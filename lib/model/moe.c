@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Router and latent mixture of experts. */
 #include "pass.h"
 #include "k3_cache.h"

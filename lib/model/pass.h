@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass.h - the workspace of a pass and the steps it is made of; private to lib/model.
  * Shapes: T tokens in the pass, d hidden, W kda_width, D kda_head_dim, H heads. */
 #ifndef K3_PASS_H

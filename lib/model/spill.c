@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* KDA state that does not fit: kept in an unlinked file, two layers in memory.
  *
  * Layers come round in a fixed order, so while one is used a thread writes the

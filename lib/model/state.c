@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a sequence carries from token to token. */
 #define _GNU_SOURCE
 #include "pass.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The state file, k3-state(5): what a sequence carries, to go on with later.
  *
  * Head, section of ids, one section a layer, end mark. Every section has its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The steps that every block is made of: taking pieces from the source and
  * sharing rows or tokens among the workers. */
 #include "pass.h"

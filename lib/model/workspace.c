@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The workspace of a pass: one arena, carved once. */
 #define _GNU_SOURCE
 #include "pass.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* config.json: every field that changes the computation is required and checked. */
 #include "k3_spec.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3_spec.h - what a checkpoint must contain: the configuration, the list of
  * tensors and the order in which a pass reads them. Pure facts, no weights.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The order of use, cut into tiles. */
 #include "k3_spec.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* schema.def expanded: which tensor exists where, its shape and its name. */
 #include "k3_spec.h"
 

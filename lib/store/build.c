@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All headers, read in parallel, become one index image. */
 #include "store.h"
 

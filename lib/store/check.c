@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3-index check: all the problems of a folder, not the first. */
 #include "store.h"
 

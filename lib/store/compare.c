@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An index against another one that was just made from the shards' headers. */
 #include "store.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tensors of a shard cover its data exactly: no hole, no overlap, no name twice. */
 #include "store.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Direct reads, with the page cache as the fallback. */
 #define _GNU_SOURCE
 #include "k3_direct.h"

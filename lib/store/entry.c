@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All tensors one by one, and by name. */
 #include "store.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One safetensors header, every rule of the format, against the model's tensor list.
  *
  * Every value is parsed by jansson, but member by member: a whole header as

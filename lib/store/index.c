@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3.index: open, check, look up, write. */
 #define _GNU_SOURCE
 #include "store.h"

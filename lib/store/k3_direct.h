@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3_direct.h - reads that bypass the page cache where the file system allows
  * it, and ordinary ones where it does not.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3_probe.h - how fast a file's device delivers, measured the way k3-decode reads. */
 #ifndef K3_PROBE_H
 #define K3_PROBE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3_source.h - what a forward pass asks of storage: the pieces of the reading
  * order one after another, single embedding rows, and routed experts by
  * number. The forward pass does not know whether they come from shards, from

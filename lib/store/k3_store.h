@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3_store.h - where the weights are: the strict safetensors reader, the index
  * file k3.index and the checksums in k3.sums. Nothing here computes.
  *

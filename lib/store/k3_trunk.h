@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3_trunk.h - k3.trunk: the tiles of the reading order in one file, aligned
  * for direct reads, each with a checksum. k3-trunk(5) describes the bytes.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The plain weight source: every piece and expert is read from the shards when
  * it is asked for. No thread, no cache; what k3-layer and the tests use. */
 #include "k3_source.h"

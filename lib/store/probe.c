@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Direct reads against the clock. */
 #include "k3_probe.h"
 

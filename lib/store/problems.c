@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A bounded list of what is wrong with a model folder. */
 #include "store.h"
 

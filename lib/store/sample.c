@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Digests over a sample of every tensor's bytes: two checkpoints whose headers are the same
  * and whose weights are not have other digests. k3-index(5) states which bytes. */
 #define _GNU_SOURCE

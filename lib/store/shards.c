@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which files are the shards, and are they safetensors at all. */
 #define _GNU_SOURCE
 #include "store.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where the files that belong to a model lie when its folder cannot be written to. */
 #include "store.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store.h - inside lib/store only: the index image, shard discovery, one parsed header. */
 #ifndef K3_STORE_INTERNAL_H
 #define K3_STORE_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3.sums: one XXH3-64 for every unit that is ever read at once. */
 #include "store.h"
 #include "wide_xxh3.h"

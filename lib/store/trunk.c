@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3.trunk: its layout, opening it, what is in it. */
 #include "trunk.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trunk.h - inside lib/store only: the bytes of k3.trunk, the shards to pack
  * from, the part file, and the crew of threads that packs or checks. */
 #ifndef K3_TRUNK_INTERNAL_H

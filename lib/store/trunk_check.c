@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checking a packed trunk: every byte that opening it does not look at. */
 #include "trunk.h"
 #include "wide_xxh3.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that take tile after tile, so that several reads and writes are in flight. */
 #include "trunk.h"
 

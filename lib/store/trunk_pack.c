@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Packing: every tile from the shards into PATH.part, then into place. */
 #include "trunk.h"
 #include "wide_xxh3.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* PATH.part: written tile by tile, taken up again after a kill, put in place when whole. */
 #define _GNU_SOURCE
 #include "trunk.h"

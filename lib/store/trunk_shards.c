@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tiles from the shards, wherever their tensors lie. */
 #define _GNU_SOURCE
 #include "trunk.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wide_xxh3.h - xxHash; XXH3_64bits() with the widest instructions that the machine has, for
  * whole weights. The library's plain function is built for any machine. The sums are the same. */
 #ifndef WIDE_XXH3_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Chat requests to ids: what the fields of a request become. */
 #include "chat.h"
 

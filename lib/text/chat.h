@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chat.h - the segments that a chat prompt is made of. */
 #ifndef K3_CHAT_PRIVATE_H
 #define K3_CHAT_PRIVATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Chunks of a text: the official wrapper never gives the pre-split more than
  * 400,000 characters (a slice), and inside a slice never more than 25,000 in a
  * row that are all white space or all not. Ids at the end of a chunk differ

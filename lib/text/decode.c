@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ids to bytes, holding back nothing but an incomplete UTF-8 sequence. */
 #include "text.h"
 

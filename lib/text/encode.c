@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The encoder: chunks, special names, the pre-split, and a cache of merged pieces. */
 #include "text.h"
 

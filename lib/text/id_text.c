@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ids as decimal text: words separated by blanks, or an array of JSON on each line. */
 #include "text.h"
 

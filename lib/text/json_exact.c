@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON without loss. jansson holds a number in 64 bits, and refuses larger ones, NaN and half a surrogate pair, which
  * Python reads. So it is given a copy of the text in which the i-th number is the integer i, the place of the number
  * in a list of spans of the text; nothing else in the tree is a number. Half a pair becomes U+FFFD in the copy, as it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON as Python's json.dumps(ensure_ascii=False) writes it, which is what the model was trained on. */
 #include "json_text.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json_text.h - JSON read without loss, written as Python writes it, and literals as they were given. */
 #ifndef K3_JSON_TEXT_H
 #define K3_JSON_TEXT_H

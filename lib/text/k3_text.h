@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3_text.h - text to ids and back, exactly as the released tokenizer does it.
  *
  * A vocabulary is a checkpoint folder's tiktoken.model (the ranks: ids

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Byte pair merging: from single bytes, join the adjacent pair whose
  * concatenation has the lowest rank, leftmost on ties, until none is a token.
  * A rank is an id. Short pieces scan for the lowest pair; long ones keep a heap. */

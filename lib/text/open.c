@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A vocabulary from its folder: ranks, special names, and the tables that encoding needs. */
 #include "text.h"
 

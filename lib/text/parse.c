@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ids of a conversation to messages. Structure comes from control ids alone; whatever fits no rule of it stays text. */
 #include "parse.h"
 

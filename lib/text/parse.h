@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parse.h - the message that a parser is in. */
 #ifndef K3_PARSE_PRIVATE_H
 #define K3_PARSE_PRIVATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tiktoken.model: one `base64 rank` a line, ranks rising by one from 0. */
 #define _GNU_SOURCE
 #include "text.h"

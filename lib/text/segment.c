@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The segments of a chat prompt: control tokens are single ids, everything
  * else is plain text, each segment encoded on its own, so that nothing a
  * message holds can become a control token. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokenizer_config.json: the names of the special ids, and the one that ends a generation. */
 #include "text.h"
 

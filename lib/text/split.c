@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The pre-split: one piece at a time by the eight alternatives, first that matches wins.
  *   1  [Han]+                 5  ' '? OTHER+ [\r\n]*
  *   2  LEAD? UP* LO+ C?       6  \s* [\r\n]+

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text.h - shared by the files of lib/text. */
 #ifndef K3_TEXT_PRIVATE_H
 #define K3_TEXT_PRIVATE_H

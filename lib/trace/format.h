@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Inside of .k3t: the layout that k3-trace(5) describes, and one frame in memory.
  * All integers are little-endian. */
 #ifndef K3_TRACE_FORMAT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One frame of a trace: batches in memory, five sections packed by zstd.
  *
  * A choice is one symbol, its place in the layer's previous row or NEW, and for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The fixed-size records of .k3t: file header, frame header, end record. */
 #include "format.h"
 

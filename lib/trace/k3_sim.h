@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3_sim.h - expert caches (k3_cache.h) simulated over recorded routing.
  *
  * Routing does not depend on the cache, so one trace answers for every policy

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3_trace.h - the .k3t trace, which records the experts that every layer chose (k3-trace(5)).
  *
  * A trace is a sequence of steps. A step is one pass through the layers by one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a trace, from a file or a pipe, one frame at a time. */
 #define _GNU_SOURCE
 #include "format.h"

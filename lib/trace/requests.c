@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requests collected from a trace. */
 #include "k3_sim.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The simulator's policies by name, and the engine's own behind the same call. */
 #include "sim_policies.h"
 

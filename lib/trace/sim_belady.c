@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Belady's policy over the set of next uses.
  *
  * An expert is known by the time of its next use, and no two share one, so the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* LRU at every size in one pass.
  *
  * An expert hits with S slots if fewer than S others are more recent: its stack

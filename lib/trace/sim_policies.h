@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The simulator's own policies: each replays requests on a cache of its kind. */
 #ifndef K3_TRACE_SIM_POLICIES_H
 #define K3_TRACE_SIM_POLICIES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Policies over one list: FIFO, CLOCK, random, SIEVE, and popularity pin + LRU. */
 #include "sim_policies.h"
 

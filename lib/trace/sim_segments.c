@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Policies over several lists: SLRU, 2Q, ARC, S3-FIFO, W-TinyLFU. */
 #include "sim_policies.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A simulated cache: lists over expert ids, and the loop over requests that each
  * policy is compiled into. */
 #ifndef K3_TRACE_SIM_STATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writing a trace: choices are copied into the current frame; a full frame is
  * packed and written; index and end record follow at the end. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernels - time of each kernel at the model's sizes and how near it comes to
  * what the machine can do: reading memory, or multiplying and adding.
  */

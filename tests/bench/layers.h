@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* layers.h - one token through whole layers of the released width by lib/model, all weights in memory. */
 #ifndef LAYERS_H
 #define LAYERS_H

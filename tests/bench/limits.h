@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* limits.h - what this machine can do at best: reading memory, changing it in place, and fused multiply-adds.
  *
  * They are measured beside every kernel, not once, so that another load on the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* meter.h - times of parallel regions beside the limits of the machine. */
 #ifndef METER_H
 #define METER_H

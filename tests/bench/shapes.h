@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shapes.h - the kernels at the sizes the model uses them, split over workers as the model splits them. */
 #ifndef SHAPES_H
 #define SHAPES_H

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Streams a model of the released width, 4 layers of 64 experts with all their data,
 # at several budgets, and compares each with the device: the rate at which k3-index
 # probe reads the same file in reads of the same size, as many at once as k3-decode has or one, whichever is faster,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tokenizer speed on one core: the time to open a vocabulary, and MB/s of
  * encoding each file given, whole, from memory to ids in memory.
  * usage: text MODEL FILE ... */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Speed of the cache simulator: requests a second on one thread, on synthetic
  * decode routing over K3's 92 x 896 experts.
  * usage: trace [TOKENS [unbatched]] (6,000 tokens = 8.8 M requests) */

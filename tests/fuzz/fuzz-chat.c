@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a chat request are encoded or refused with a message. $K3_MODEL names the vocabulary. */
 #include "fuzz.h"
 #include "k3_text.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as k3.index, with the checksums made right: whatever is accepted must be safe
  * to use. $K3_MODEL names the folder of the config. */
 #include "fuzz.h"

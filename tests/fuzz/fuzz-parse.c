@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any ids are taken apart, and no byte of their text is lost: text and markup together are what decode writes. Each
  * byte of the input is an id, or from 240 on a control id. $K3_MODEL names the vocabulary. */
 #include "fuzz.h"

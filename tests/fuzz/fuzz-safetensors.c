@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as the header of a shard: the parser ends with an answer, and what it accepts
  * covers the data. $K3_MODEL names the folder of the config. */
 #include "fuzz.h"

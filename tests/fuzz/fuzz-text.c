@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes, with and without special names, come back from encode and decode;
  * in parts they give the same ids. $K3_MODEL names the vocabulary. */
 #include "fuzz.h"

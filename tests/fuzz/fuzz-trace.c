@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a trace, as they are and with sizes, checksums, index and end made right: whatever is accepted is safe to
  * use, and comes back choice by choice when it is written again.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Vocabulary files: whatever they hold, opening either works or names a fault. The seed tells which file it is. */
 #include "fuzz.h"
 #include "text.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz.h - a fuzz target is a function of bytes. Built as it is, a program of
  * its own runs it over mutations of seed files, the same ones every time; for
  * libFuzzer compile with -DK3_LIBFUZZER -fsanitize=fuzzer.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cases.h - the kernels and the sizes, values and alignments that each is run with. */
 #ifndef CASES_H
 #define CASES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checkfail - that checkkern's checks can fail: each kernel below has one small fault, which must be found, with the
  * kernel and the size named.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checkkern - every kernel of every instruction set against the contract, bit for bit.
  *
  * Sizes run over every tail and block edge, values over denormals, zeros,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checks.h - one function a kernel: inputs, the call, the contract's answer. */
 #ifndef CHECKS_H
 #define CHECKS_H

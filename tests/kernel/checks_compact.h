@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checks_compact.h - products with compact matrices, which are made here from the description in k3_compact.h, so that
  * any table of exponents can be had: one that fits, one that fits nothing, one in between. */
 #ifndef CHECKS_COMPACT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checkulp - exp, tanh and sigmoid against double precision, and every
  * instruction set against plain C, over a sample or all of the 2^32 floats.
  */

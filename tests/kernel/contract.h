@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* contract.h - the arithmetic contract, written as plainly as it reads, and
  * shared with no kernel: fmaf of the C library is exact on every machine.
  * exp, tanh and sigmoid are the plain C kernels one element at a time (their

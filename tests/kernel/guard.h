@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* guard.h - arrays that notice a kernel leaving its bounds.
  *
  * Each array lies between two inaccessible pages, flush with one of them, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* values.h - one test's state, its inputs and its verdict. */
 #ifndef VALUES_H
 #define VALUES_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Under a real cgroup v2, in an emulated machine: the plan takes what the tightest group leaves, page cache not counted as
 # used; what is too big is refused; a run in a group of plan and 5 % is not killed and gives the bits that it gives outside;
 # the threads see the CPU quota. The kernel is the newest of /boot, or $K3_VMLINUZ with lib/modules beside its folder.

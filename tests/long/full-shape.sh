@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The whole shape of K3, sparse (1.56 TB of names and sizes, 1.7 GB of disk): the same ids at the floor, with 800 MB and
 # with 8 GB, inside each budget and inside a memory cgroup of plan and 5 %; bytes of a steady token as published.
 # Would catch memory that grows with the number of tensors or shards, and a layer or an expert that is read twice.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A prompt of 32,768 ids: the warning, memory as planned, and each chunk of 256 reads the weights once however long
 # what precedes it is. Would catch activations or scores that grow with the prompt unplanned, and weights read again for
 # a block of attention.

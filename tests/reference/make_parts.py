@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reference results for parts of a layer: make_parts.py CKPT OUT TOKENS LAYER ...
 
 The input of every part is what the layer's norms give for the ids 1, 2, ... TOKENS, rounded to float32; the

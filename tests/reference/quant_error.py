@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What int8 and int4 with one scale a row are off by, in float64: the TSV of `k3-layer quant-error [--rows N]`.
 usage: quant_error.py MODEL [ROWS]"""
 import sys

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* iocount: runs a command and writes what the kernel counted for it, a field of /proc/PID/io.
  * usage: iocount FIELD FILE COMMAND [ARG ...]
  * Exit: the command's status, 128 + N if a signal killed it. */

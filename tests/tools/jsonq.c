@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* jsonq: one value out of a strict JSON file, for shell tests.
  * usage: jsonq FILE [KEY ...]      FILE may be - for standard input
  * A KEY is a member of an object, the index of an array, or the "name" of an

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mkckpt - writes a synthetic checkpoint of any size that a config describes.
  *
  * Full data is random of lively magnitude; a sparse checkpoint keeps the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mkckpt.h - the parts of mkckpt: which tensor lies where (plan), what is in it (fill). */
 #ifndef MKCKPT_H
 #define MKCKPT_H

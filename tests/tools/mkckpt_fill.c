@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is in the tensors: values drawn by counter, so that any range of any
  * tensor can be written by any thread, in any order, with the same bytes. */
 #define _GNU_SOURCE

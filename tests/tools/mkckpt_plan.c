@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which tensors a shard holds, in which order, and its header. */
 #include "mkckpt.h"
 

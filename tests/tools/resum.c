@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resum FILE - makes the checksums of a k3.index right again after bytes of it were changed (tests of forged files). */
 #include <stdint.h>
 #include <stdio.h>

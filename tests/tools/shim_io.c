@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shim_io.so, preloaded: makes chosen reads and writes fail, fall short, or bring a signal.
  * K3_FAULTS="CALL FILE [from=N] [to=N] [after=N] [times=N] [direct] ACTION; ..."
  *   CALL    read (pread), write (pwrite) or alloc (posix_fallocate)

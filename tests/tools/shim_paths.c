@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shim_paths.so, preloaded: lets fopen find files of the system somewhere else.
  * K3_PATHS="/proc/self/cgroup=/tmp/x/cgroup;/sys/fs/cgroup=/tmp/x/fs" replaces these beginnings. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Readers, ring, cache and compute threads under ThreadSanitizer, from streaming to everything resident.
 # Would catch a tile or an expert used while a reader still writes it, and a count that two threads add to.
 . "$MEM_COMMON"

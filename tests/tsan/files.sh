@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Packing, verifying, checksums and routing simulations under ThreadSanitizer.
 # Would catch a tile handed to a writer before it is whole, and sums of two threads that get mixed up.
 . "$MEM_COMMON"

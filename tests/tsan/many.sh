@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Batches, drafts, state files, traces and a failing run under ThreadSanitizer.
 # Would catch a sequence that joins or leaves while readers look at the plan, and a reader that outlives its buffers.
 . "$MEM_COMMON"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the tests and closes with their counts. */
 #include <criterion/criterion.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files that appear whole: at commit under their name, or not at all. */
 #define _GNU_SOURCE
 #include "k3_base.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* .npy arrays: numpy's own bytes in and out, and every way a file can be wrong. */
 #include "k3_base.h"
 

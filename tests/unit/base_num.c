@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Strict numbers: one whole number in range, or an error that names the option and the text. */
 #include "k3_base.h"
 

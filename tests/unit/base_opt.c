@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Options: what getopt users expect, and nothing guessed. */
 #include "k3_base.h"
 

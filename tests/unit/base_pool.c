@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The worker pool: every share once, whatever the number of workers. */
 #include "k3_base.h"
 

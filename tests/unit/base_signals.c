@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting for input must not outlast a signal, whenever it comes and whichever thread takes it. */
 #include "k3_base.h"
 

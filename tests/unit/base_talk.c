@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Messages are one line that says where, and cannot be broken by what they quote. */
 #define _GNU_SOURCE
 #include "k3_base.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The engine's cache policies against a plain model of their rules. */
 #include "k3_cache.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The program that drafts, at the other end of two pipes. */
 #include "../../cmd/k3-decode/drafter.c"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Drafts: what is proposed, and when it is not worth it. */
 #include "../../cmd/k3-decode/draft.c"
 

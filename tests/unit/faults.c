@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stands in for the C library's calls; passes everything on while nothing is armed. */
 #define _GNU_SOURCE
 #include "faults.h"

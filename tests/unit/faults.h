@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* faults.h - makes the library's system calls fail, fall short or kill, at a chosen one. */
 #ifndef FAULTS_H
 #define FAULTS_H

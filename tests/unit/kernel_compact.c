@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The compact form of bf16: what the encoder writes, and what a reader refuses. */
 #include <criterion/criterion.h>
 #include <math.h>

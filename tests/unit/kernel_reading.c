@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which way of reading weights is taken. */
 #include <criterion/criterion.h>
 

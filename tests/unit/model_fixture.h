@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A fixture checkpoint opened for tests, and its expected results. */
 #ifndef MODEL_FIXTURE_H
 #define MODEL_FIXTURE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The forward pass against the float64 reference, and against itself cut differently. */
 #include "model_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The config reader refuses to guess. Every case starts from the small model's
  * config and changes one thing. */
 #include "k3_spec.h"

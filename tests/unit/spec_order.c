@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reading order: whatever the tile size, every streamed byte once, in the order of use. */
 #include "k3_spec.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tensor list against the released names and against the fixtures' shards. */
 #include "k3_spec.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The state file: goes on where it stopped, and refuses everything that is not whole and not ours. */
 #include "model_fixture.h"
 #include "temp_folder.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A state that gets more room goes on as one that had it from the start, in memory and in a scratch file. */
 #include "model_fixture.h"
 

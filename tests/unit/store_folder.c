@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which files make a checkpoint, and what lies there in their place. */
 #include "store_help.h"
 

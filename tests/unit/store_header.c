@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Each rule of the safetensors format has a header that breaks it. */
 #include "store_help.h"
 

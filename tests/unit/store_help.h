@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_help.h - model folders for the tests of lib/store. */
 #ifndef STORE_HELP_H
 #define STORE_HELP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The index says where every tensor is, and notices whatever makes it untrue. */
 #include "store_help.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3.sums: every byte that is ever read is under a checksum, whatever rows are asked for. */
 #include "store_help.h"
 

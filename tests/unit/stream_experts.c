@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Experts on their way through memory, driven by events in every order: no thread, no file. Each expert's bytes are its
  * number, so memory that is given away too early is seen as a wrong number. */
 #include "../../cmd/k3-decode/stream/experts.h"

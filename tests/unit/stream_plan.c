@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The planner as a table: model, machine and limits give sizes. Nothing is opened; the model is the released one. */
 #include "../../cmd/k3-decode/stream/advice.h"
 

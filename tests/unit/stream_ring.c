@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ring of tiles, driven by events in every order: no thread, no file. Each tile's bytes are its number, so a buffer
  * that is given away too early is seen as a wrong number. */
 #include "../../cmd/k3-decode/stream/ring.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* temp_folder.h - a folder of its own for a test. */
 #ifndef TEMP_FOLDER_H
 #define TEMP_FOLDER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Chat requests: published prompts, and the rules one by one on the small vocabulary. */
 #include "json_text.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ids back to bytes, held tails, and ids as decimal text. */
 #include "text_oracle.h"
 

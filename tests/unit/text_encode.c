@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The encoder against slow, obvious definitions of each of its steps. */
 #include "text_oracle.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Slow, obvious tokenizers. */
 #include "text_oracle.h"
 

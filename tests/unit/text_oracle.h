@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text_oracle.h - slow, obvious tokenizers that the fast one is compared with. */
 #ifndef TEXT_ORACLE_H
 #define TEXT_ORACLE_H

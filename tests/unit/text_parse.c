@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Answers taken apart: message to ids to the same message, and no byte lost of any ids. */
 #include "json_text.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Published ids of the small and of the real vocabulary, text by text. */
 #include "k3_text.h"
 

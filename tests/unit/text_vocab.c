@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What tokenizer_config.json alone says about the end of a generation. */
 #include "k3_text.h"
 #include "temp_folder.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* .k3t: nothing damaged, moved, joined, forged or foreign is believed. */
 #include "trace_files.h"
 

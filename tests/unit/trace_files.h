@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace_files.h - traces that the tests write: their choices are functions of a seed, so that no copy is needed. */
 #ifndef TRACE_FILES_H
 #define TRACE_FILES_H

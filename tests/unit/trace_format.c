@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* .k3t: what is written comes back. */
 #include "trace_files.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The simulator by the laws of caching, and against plain models. */
 #include "k3_sim.h"
 

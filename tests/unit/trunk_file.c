@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* k3.trunk: what is in it is what is in the shards, and nothing else passes for it. */
 #define _GNU_SOURCE
 #include "trunk_help.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trunk_help.h - packing in tests. */
 #ifndef TRUNK_HELP_H
 #define TRUNK_HELP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Packing that is killed, fails or finds things changed: the target appears
  * whole or not at all, and a later run ends with the same bytes. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What would help when even the least plan does not fit. */
 #include "advice.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* advice.h - what to suggest when a plan does not fit. */
 #ifndef ADVICE_H
 #define ADVICE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Routed experts: slots, the batch at hand, guesses. */
 #include "experts.h"
 

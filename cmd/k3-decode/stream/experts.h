@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* experts.h - routed experts on their way through memory: which stay in cache slots, which pass through a buffer, which
  * are read on a guess before the router has chosen, and in what order the forward pass gets them.
  *

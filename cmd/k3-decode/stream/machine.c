@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The machine and the model, as the plan sees them. */
 #include "advice.h"
 #include "plan.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The planner. */
 #include "plan.h"
 #include "k3_cache.h"

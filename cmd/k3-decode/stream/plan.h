@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan.h - the planner: a model, a machine and limits give sizes. No file is opened here. */
 #ifndef PLAN_H
 #define PLAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The plan as a table and as JSON, and the list of presets. */
 #include "stream.h"
 #include "k3_cache.h"

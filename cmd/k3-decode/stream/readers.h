@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* readers.h - the inside of a weight source: state machines under one lock, and the threads that feed them.
  *
  * Threads: the caller's, which computes; `depth` readers, which do nothing but read, so that the device has its next read

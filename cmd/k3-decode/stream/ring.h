@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ring.h - the tiles of the reading order on their way through memory: which one is read next, into which buffer, which
  * one the forward pass gets next, and which stay for good.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Trunk file, shards and checksums. */
 #include "storage.h"
 #include "wide_xxh3.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* storage.h - the files: one tile, one expert or one embedding row from trunk file or shards, and its check. Any thread
  * may call these functions at any time.
  *

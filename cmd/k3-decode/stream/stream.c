@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The weight source: what the forward pass calls, opening and closing. */
 #include "readers.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stream.h - the fast weight source: reader threads keep several direct reads in flight into a ring of tiles and into
  * expert slots, while the caller computes. This header is all that the rest of k3-decode sees of it: a plan, a handle
  * made from the plan, and counts. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* thresholds.h - every fraction and threshold that the planner and the tuner decide by, and why it is what it is. */
 #ifndef THRESHOLDS_H
 #define THRESHOLDS_H

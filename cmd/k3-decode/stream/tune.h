@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tune.h - how tiles are read: how many reads are in flight, measured while the model runs.
  *
  * A device wants many reads queued. Where a read is a copy by a processor, many in flight only take turns on the cores,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The commands in the ```sh blocks of docs/ and examples/ run as they stand, page by page, in a folder with the small model, and succeed.
 # One that needs the released checkpoint has a line before it with the words "needs the checkpoint"; inside a block
 # that holds for the rest of the block. Commands of such a block are still checked to be valid shell, and the tools in it to exist.

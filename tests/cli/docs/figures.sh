@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The tables of predictions in README and TUNING are what k3-decode --plan says of the released config, row by row.
 [ -n "${K3_REAL:-}" ] || { echo "K3_REAL is not set"; exit 77; }
 repo=$FIXTURES/../..

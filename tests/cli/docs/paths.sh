@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Files and folders of the tree that the pages name are there: a test that holds a promise in TRUST, the place where
 # CONTRIBUTING says to add something.
 repo=$(realpath "$FIXTURES/../..")

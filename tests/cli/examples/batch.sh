@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # a night of prompts that is interrupted in its second part goes on there, and gives the texts of one that was not
 . "${0%/*}/common"
 make -s GEN=5 BATCH=4 OUT=whole batch || exit

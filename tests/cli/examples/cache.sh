@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # from prompts to a trace to tables and a plot; nothing is made twice
 . "${0%/*}/common"
 make -s GEN=6 cache-study >table || exit

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # sixteen processes in one pipe are the model, bit for bit, and each layer is the reference's; a wrong reference is noticed
 . "${0%/*}/common"
 make -s conformance >out.txt || { cat out.txt; exit 1; }

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Another text, list of prompts, model or option with the same OUT gives another result, whatever the files' times; the same
 # one is not made again. Lists may have CRLF and no last newline.
 . "${0%/*}/common"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # the perplexity of a text is what its scores say
 . "${0%/*}/common"
 make -s perplexity | sed 's/	.*//; s/ .*//'

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # each study leaves a table that begins with its command and the machine
 . "${0%/*}/common"
 make -s -j1 REPEATS=2 GEN=3 DISK="-t 0.02 -s 64Ki -d 1,2" ROWS=5 FILE="$PWD/../tests/fixtures/tiny/model/tiktoken.model" huge noise rate quant >/dev/null || echo "exit $?"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What is no id, or none of this vocabulary: exit 1 with line, place and value. What was answered before stays.
 export K3_MODEL=$ODD/model
 for p in 333 '1 333' 4294967296 18446744073709551617 99999999999999999999999999999 x '1 2x' -1 +1 1.5 '1,2' 0x1 $'1\v2' $'\xc3\xa9' 'a

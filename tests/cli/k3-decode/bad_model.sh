@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A checkpoint that cannot be meant as it is: A_log entries past the heads, with and without an index; a stale index.
 . "$(dirname "$0")/../k3-layer/npy.bash"
 cp -r "$ODD/model" m && rm -f m/k3.index

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The same logit bits for every instruction set, thread count and cut of the prompt.
 run() { # NAME OPTION ...
     local name=$1

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A shard that is written to while the run reads it: exit 1 with its name, and no file of the run is left. One that only
 # lies there as it was is no reason to fail. Would catch a success that rests on two sets of weights.
 . "${0%/*}/fault-common"

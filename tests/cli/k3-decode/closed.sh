@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Closed standard descriptors are not mistaken for files.
 export K3_MODEL=$ODD/model
 k3-decode -q <&-; echo "exit $?"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # --converse: turns of one sequence, a line of ids out for each in; nothing is fed twice; the state after every answer is
 # that of separate runs, and goes on. A SIGINT ends an answer, one without an answer at hand the program.
 # Would catch a turn that starts afresh, an id that is fed twice or never, a signal that ends more than the answer.

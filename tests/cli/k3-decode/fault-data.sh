@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Files that were changed: a cut or flipped index or trunk file, shards that are shorter, replaced or gone since the
 # index was made, bytes that disagree with k3.sums. Each is named and ends the run with 1 (an expert with 4) before an
 # id that depends on it; what is not used is not checked.

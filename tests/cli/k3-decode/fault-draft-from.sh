@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Commands that end, break the protocol, say nothing or do not listen: time at most. Each line: what it does, what is
 # said of it. Afterwards no process of its group and no zombie is left.
 export K3_MODEL=$ODD/model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A read that fails: of the trunk 3, of an expert 4, of a row of the embedding 3; bytes that are not there: 1, of an
 # expert 4. No id that depends on them is written, and the report tells. Reads that fall short, are interrupted or are
 # refused by the file system for direct reading only change nothing.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Ended in the middle: scratch that is full or fails, a signal, a kill. Never a wrong id, never a file that looks finished.
 # Would catch state that is lost where it could not be written, a report or logits put in place by a run that was
 # interrupted, and temporaries left by a signal.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Memory file systems, an overlay and a disk with sectors of 4096 bytes: the same answer from shards and from a packed
 # trunk, direct reads where they can be had, and one line where they cannot.
 # Would catch reads aligned to 512 on such a disk, a fallback that is silent, and one that is told for every file.

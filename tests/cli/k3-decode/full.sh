@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A full disk under stdout, --logits or --report: exit 3, and nothing that looks finished.
 export K3_MODEL=$ODD/model
 exec 3>&1

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The reader of standard output goes away: the run stops with 0, and the files that were asked for are there as far as it came.
 # Would catch a state, a trace or log-probabilities that are missing without a word.
 export K3_MODEL=$TINY/model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The reader goes away: k3-decode ends with 0 and says nothing.
 export K3_MODEL=$TINY/model
 set -o pipefail

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Greedy ids of every case of both models, through the program.
 for m in "$TINY" "$ODD"; do
     export K3_MODEL=$m/model

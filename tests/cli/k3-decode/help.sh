@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Help and version need no model, go to stdout and end with 0, wherever they stand; what is asked for in the text works.
 unset K3_MODEL
 k3-decode --help | head -n 1

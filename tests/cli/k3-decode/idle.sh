@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # While the disk works nobody spins: the processor time that slow reads add is under 5 % of the time that passes.
 # Two threads on any machine, so that the pool has a worker that waits. Load on the machine only lengthens the wait.
 run() {

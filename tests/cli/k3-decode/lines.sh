@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # One line in, one line out: several prompts, empty ones, blanks of every kind, a last line without its newline.
 export K3_MODEL=$ODD/model
 one() { echo "$1" | k3-decode -q --gen 3; }

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # --logits: T + max(G, 1) - 1 rows a line, lines after each other, float32; row t predicts position t + 1.
 export K3_MODEL=$ODD/model
 shape() { head -c 80 "$1" | tail -c +11 | tr -d ' '; echo; }

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Lines decoded together give what each gives alone, in input order, at two budgets:
 # catches state, latents or logits rows that mix between sequences.
 export K3_MODEL=$TINY/model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A prompt in chunks of 1 to all: the same logits bits, and exact bytes: the trunk
 # once a chunk, the head where logits are wanted, each distinct expert once a chunk.
 export K3_MODEL=$TINY/model

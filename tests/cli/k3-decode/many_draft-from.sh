@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Drafts from a command: whatever it does, the ids are those without drafts, and nothing of it is left behind.
 export K3_MODEL=$ODD/model
 cat >recorded.sh <<'END'

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Speculation does not change an id, a logit or a draw; where text repeats it saves
 # reading, where it does not it costs next to nothing.
 export K3_MODEL=$TINY/model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Saved at any split and loaded, a run goes on as if it had not stopped: catches a
 # last id that is lost or fed twice, and state that is not whole.
 export K3_MODEL=$ODD/model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Draws are a function of logits, options and position: the same on every
 # instruction set, in company, after resuming. The ids are goldens.
 export K3_MODEL=$TINY/model

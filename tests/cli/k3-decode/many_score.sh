@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Log-probabilities of given ids: the mean of every case against the float64 reference.
 export K3_MODEL=$TINY/model
 for name in tonight sea president whale fellow congress economy unicode one eots long; do

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The engine's own cache counters against the simulator's, for every policy it
 # offers and at the sizes where policies go wrong.
 export K3_MODEL=$TINY/model

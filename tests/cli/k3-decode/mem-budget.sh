@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # One answer at every budget, from the least that is accepted to more than everything; a byte less is refused.
 # Would catch a plan that promises a run that cannot be made, and state, activations or tiles cut short where memory is.
 . "${0%/*}/mem-common"

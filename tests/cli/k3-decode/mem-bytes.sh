@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Every byte is accounted for: what the report counts follows from passes, tiles and misses, and is what the kernel counted.
 # Would catch a tile or expert read twice, pinned tiles read again, prefetches that are counted as hits or not at all,
 # and bytes of one class booked under another.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # One answer whatever the expert slots and the policy, decoding and in chunks.
 # Would catch a slot given away while its expert is in use, an expert published before it is whole, sums in order
 # of arrival, and an engine that needs a slot for each expert of a step.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # In a real memory cgroup of the plan and 5 % a run is not killed and answers the same; on a model of 200 MB with full data.
 # A limit on addresses (ulimit -v) would not do: it counts what is mapped, a group what is there, the kernel's part too.
 # Would catch memory that the plan does not count and that VmHWM does not show: page tables, buffers of the kernel.

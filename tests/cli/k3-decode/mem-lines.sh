@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Lines that are written are forgotten: 10,000 need no more memory than 500 (tests/long/endless_lines.sh takes 100,000).
 # Would catch lines, ids or states that are kept to the end though no report asks for them.
 case $(ldd "$(command -v k3-decode)") in *libasan* | *libtsan*) echo "memory under a sanitizer is another one"; exit 77 ;; esac

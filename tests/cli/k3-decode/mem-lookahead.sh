@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Experts read before their router has chosen change no id, no hit and no failure, and every byte of them is counted:
 # those that were wanted as misses, the others as read for nothing.
 # Would catch a guess at another router or another input, a guess used in place of the router's choice, a slot that gets the bytes of another expert, a guess that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # One answer from shards and from packed trunks of any tile size, streaming, half in memory and all of it.
 # Would catch tiles of the file taken for those of another cut, and a head found at the wrong place with --layers.
 . "${0%/*}/mem-common"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A report to a name that stands for an open descriptor goes into it. A writer that puts
 # a finished file in its place would replace /dev/stdout for the whole machine.
 ln -s /dev/fd/4 link

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # One answer whatever the ring, the tiles, the reads in flight and the tiles that stay.
 # Would catch a tile used before it is whole or after its buffer went on, a pinned tile read twice into one place or
 # counted as read while it is not, and a cursor that loses its place between passes.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The plan is a promise: the peak of resident memory is at most what was planned, and that at most the budget; where
 # there is more to keep than fits, most of the budget is used. On the small models and one of 200 MB with full data.
 # Would catch memory that no item of the plan counts: stacks, bounce buffers, huge pages, rows of logits, a second copy.

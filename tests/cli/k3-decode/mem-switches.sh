@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # One answer whatever the switches of the machine: direct reads, huge pages, scratch, slow reads, chunks, threads and
 # instruction sets. Would catch state lost on its way through the scratch file, a result that depends on when a read
 # ends, and a sum whose order depends on the cut of a prompt.

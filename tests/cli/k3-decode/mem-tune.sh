@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # How many reads are in flight is measured where --io-depth does not say it: with a device that answers late, as many
 # as there can be. On trial and after it the answer and the bytes read are the same.
 # Would catch a trial that is not ended, or ends with the slowest way, and a tile that two ways read.

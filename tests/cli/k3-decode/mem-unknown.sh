@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Where the kernel does not say what is available, sysinfo does, and --memory is believed.
 # Would catch "unknown" taken for nothing.
 shim=$(command -v mkckpt) && shim=${shim%/*}/shim_paths.so

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Options that would have no effect beside others are refused by name; a file called - has standard output for itself.
 # Would catch an option that is taken and ignored, and two outputs mixed into one.
 export K3_MODEL=$TINY/model

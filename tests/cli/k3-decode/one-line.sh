@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What fails says so in one line, before any output where it can be known; the figures of the run come with -v.
 export K3_MODEL=$TINY/model
 cp -r "$TINY/model" m && k3-index build -q -m m

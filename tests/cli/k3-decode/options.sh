@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Misuse: one line on stderr, exit 2, nothing written; a missing folder is exit 3.
 export K3_MODEL=$ODD/model
 try() { echo 1 | k3-decode -q "$@" --logits l.npy --report r.json; echo "exit $?"; }

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The plan sees what the process's control groups leave, version 1 and 2, not only what the machine has free;
 # the threads see their CPU quota and the affinity mask. The groups are files in a folder here.
 # Would catch a limit of a parent that is overlooked, cache that is counted as used, and a controller in company.

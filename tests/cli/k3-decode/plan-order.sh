@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Of --memory, presets and sizes the later one wins; what is not given is planned. No option is forgotten.
 . "${0%/*}/mem-common"
 model tiny m

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The plan of the released model for every preset, on a machine and disk that are given. Needs nothing but its config.
 # Would catch memory left out of the sum, and bytes of a step that are not those of the model.
 [ -n "${K3_REAL:-}" ] || { echo "K3_REAL is not set"; exit 77; }

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Reads in flight and tiles for them: whatever the device, fewer where memory is short, as told where told.
 plan() { k3-decode -q -m "$TINY/model" --plan --threads 2 --gen 4 --mem-limit 8G "$@" </dev/null | grep -o '^choices: [0-9]* tiles of [0-9.]* .B, [0-9]* readers'; }
 plan --memory 1G --disk-rate 3G

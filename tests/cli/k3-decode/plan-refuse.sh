@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What does not fit is refused before work starts, with what is needed, what there is and up to three changes, and
 # each of them, added to the command line, makes the plan fit and the run go through. The plan is printed all the same.
 # Would catch advice that was not tried: sizes that still do not fit, and options that count for nothing.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A run has the plan that --plan shows, though --plan measures the device: at sizes where rates could divide memory
 # in another way, and at the same sizes every time.
 cp -r "$TINY/model" m

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # However weights are read from memory: the same ids and the same bits; the report says how.
 export K3_MODEL=$ODD/model
 echo 1 76 9 332 0 255 128 7 7 200 >ids

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # On a terminal the answer stays: the line of progress is cleared before the first id, and none follows where the terminal,
 # or a pipe that may lead to it, has the ids; into a file it goes on, with place, pace and time left. --progress on and off.
 # No line is longer than the terminal is wide. Standard input on a terminal is asked for once.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # On a terminal: chunk, layer and time left of a prompt, then passes; the line is cleared before the report.
 # Would catch a count that stays at the first chunk, one past its end, and a line that stays behind.
 command -v script >/dev/null || { echo "no script(1) here"; exit 77; }

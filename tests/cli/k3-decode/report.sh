@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # --report: strict JSON with what was asked, what came out and what was read.
 export K3_MODEL=$TINY/model
 printf '1 2 3\n\n4\n' | k3-decode -q --gen 4 --stop-id none --report r.json >out.txt; echo "exit $?"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # --load-state --resume takes the whole prompt and feeds what the state has not seen; anything else than a continuation is
 # refused. Without --resume a prompt that repeats the history is warned about. `state --ids` prints it.
 export K3_MODEL=$TINY/model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # --samples N: N answers to each prompt, the k-th drawn with seed + k - 1, whatever the company. Which rows of --logits and
 # --score-npy are whose is in the report; tables begin with the names of their columns.
 # Would catch equal prompts with equal draws, and a draw that depends on the batch.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A signal in the middle: what was asked for is written as far as the run came, the line is ended, and the run dies by
 # the signal. Going on from the state gives the ids of an undisturbed run. A second signal ends it at once.
 # Would catch a state of half a pass, files that are dropped, seconds below zero in the report.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A signal while it waits for a prompt: the report says so and the program dies by the signal.
 export K3_MODEL=$ODD/model
 for signal in INT TERM; do

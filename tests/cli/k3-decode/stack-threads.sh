@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Threads have stacks of a stated size: a limit of 128 KB, as some C libraries have by default, is enough for long prompts
 # on every instruction set, in memory and streamed, with a scratch file, and for packing, verifying and layers.
 # Would catch a buffer on the stack of a worker, and one that is too large on that of the main thread.

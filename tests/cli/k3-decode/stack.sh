@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A small stack is enough for every instruction set: the limit holds for the first thread, and others get as much.
 export K3_MODEL=$TINY/model
 echo 84 257 1255 7 9 11 13 15 >ids

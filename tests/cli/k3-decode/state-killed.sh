@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Killed while it saves: the state of before stays, whole, and nothing else looks like one.
 # Would catch a state file that is written in place.
 export K3_MODEL=$TINY/model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Where a sequence ends: the id that stops is written and counted; by default the end ids of config and tokenizer stop.
 export K3_MODEL=$TINY/model
 prompt=$(jsonq "$TINY/expected/expected.json" cases tonight prompt_ids)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # --sums FILE: checksums that are not in the folder are compared with what is read; a named file must be there and fit.
 # Would catch a name that is taken and not used.
 . "${0%/*}/fault-common"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # TMPDIR= is no folder: what needs a scratch or temporary file works as if it were not set.
 # Would catch a scratch file that is looked for in the folder "".
 export K3_MODEL=$TINY/model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A terminal that is waited for is told once what is expected, however many lines come; a pipe is not.
 # Would catch silence, and a reminder for each line.
 command -v script >/dev/null || { echo "no script(1) here"; exit 77; }

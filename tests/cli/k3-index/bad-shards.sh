@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # what is wrong with a shard is said with its name, the tensor, the place and both values; exit 1
 . "${0%/*}/common"
 model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # the forms of build; the index appears beside the shards, or where --index says
 . "${0%/*}/common"
 model

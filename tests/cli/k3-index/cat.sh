@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # tensors as .npy: bf16 widens, float32 and bytes stay
 . "${0%/*}/common"
 model

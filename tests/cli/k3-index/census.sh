@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # where the bytes are; the classes add up to the text model
 command -v python3 >/dev/null || { echo "no python3"; exit 77; }
 . "${0%/*}/common"

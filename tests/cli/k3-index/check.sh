@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # check names everything at once: on standard output, the count on standard error, exit 1
 . "${0%/*}/common"
 model

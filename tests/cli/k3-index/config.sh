@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # what was understood, from the folder alone; a config that is not understood is named, exit 2
 . "${0%/*}/common"
 k3-index config "$TINY/model"

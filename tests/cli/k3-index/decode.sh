@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # MXFP4: every nibble, every kind of scale byte; both parts and the stem name the same matrix
 . "${0%/*}/common"
 model

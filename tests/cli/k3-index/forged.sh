@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # An index whose places were swapped, or whose names lead elsewhere, with checksums that are right: refused.
 . "${0%/*}/common"
 model

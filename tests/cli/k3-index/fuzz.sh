@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # damaged headers and damaged indexes, the same ones every time
 export K3_MODEL="$ODD/model"
 n=0

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # help and version go to standard output
 k3-index --help
 k3-index -hV | head -n 1

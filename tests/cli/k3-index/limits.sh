@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A limit on file sizes is exit 3 with the file's name in every writer, and nothing is left.
 . "${0%/*}/common"
 model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # names with or without a pattern; with wildcards the whole name, with or without its prefix
 . "${0%/*}/common"
 model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # a tab, a line feed and an escape in an ignored name leave the table whole
 . "${0%/*}/common"
 model

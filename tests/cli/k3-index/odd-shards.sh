@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The file that does not belong is named, not those that do; many of a kind are a few lines.
 . "${0%/*}/common"
 model

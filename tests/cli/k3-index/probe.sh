@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # the device is measured at three depths with reads that lie inside the file; what is no device is said to be none
 . "${0%/*}/common"
 model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # On a terminal, jobs that read much say how much, how fast and how long yet; the line is cleared in the end, and what is
 # asked for is not in it. Would catch a job without it, and statistics that stay on the screen.
 command -v script >/dev/null || { echo "no script(1) here"; exit 77; }

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # a folder that cannot be written to: exit 3 and what to do; an index elsewhere serves as well
 . "${0%/*}/common"
 model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # released bytes decode to the released values, and not to those of swapped nibbles
 [ -n "${K3_REAL:-}" ] || { echo "K3_REAL is not set"; exit 77; }
 . "${0%/*}/common"

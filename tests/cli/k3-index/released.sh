@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # the released names, shapes and sizes: figures of the census, and what check must see
 [ -n "${K3_REAL:-}" ] || { echo "K3_REAL is not set"; exit 77; }
 . "${0%/*}/common"

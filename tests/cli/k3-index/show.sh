@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # one tensor: what the header says and how it begins
 . "${0%/*}/common"
 model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # K3_SIDECAR: the files of a model whose folder is not written to
 . "${0%/*}/common"
 model

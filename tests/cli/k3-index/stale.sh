@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # an index that no longer describes the folder
 . "${0%/*}/common"
 model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # closed and full streams, a reader that goes away, odd paths
 . "${0%/*}/common"
 model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # a shard's time before 1970 is printed as one number
 . "${0%/*}/common"
 model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # every way to call it wrong: one line, exit 2
 . "${0%/*}/common"
 model

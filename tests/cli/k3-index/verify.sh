@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # the full read: odd values by name and place, padding, checksums
 . "${0%/*}/common"
 model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Other weights under the same headers and sizes: every file of the old ones is refused by name, also after a
 # re-index; a copy, a move and another time of modification change nothing.
 . "${0%/*}/common"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A_log entries past the heads that are not zero: which channels they mean is unknown. Refused with exit 1, with an index
 # made before the change too.
 cp -r "$ODD/model" m && rm -f m/k3.index

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The chain of processes is the model: its logits are k3-decode's, bit for bit. Catches a snapshot that is lost, doubled or put
 # in the wrong place on its way through an array, and rows that depend on the cut of a pass.
 chain() { # LAYERS [OPTION ...]: a pipe of that many layers

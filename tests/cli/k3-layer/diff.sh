@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # diff: the numbers, the place, and exit 1 beyond the tolerance, for other shapes, other dtypes and a NaN on one side only.
 . "$(dirname "$0")/npy.bash"
 try() { k3-layer diff "$@"; echo "exit $?"; }

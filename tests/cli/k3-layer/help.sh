@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Help and version go to stdout, with exit 0, and need no model.
 unset K3_MODEL
 k3-layer --help

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Every layer of both models against the float64 reference, on every case that has arrays: within 5e-5 of the layer's largest value.
 # The negative check at the end: the comparison can fail.
 for m in "$TINY" "$ODD"; do

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Parts that a layer has not; ids that the vocabulary has not; files that are not there.
 . "$(dirname "$0")/npy.bash"
 export K3_MODEL=$ODD/model

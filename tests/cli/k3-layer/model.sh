@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Where the model's index is, what is said without one, and a sequence longer than the model was made for; a NaN.
 . "$(dirname "$0")/npy.bash"
 cp -r "$ODD/model" m && rm -f m/k3.index

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Misuse: one line, exit 2. The layer, the part and the file are named.
 export K3_MODEL=$ODD/model
 try() { k3-layer -q "$@" </dev/null; echo "exit $?"; }

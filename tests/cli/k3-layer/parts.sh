@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Parts of layers against the reference: KDA and MLA attention, the dense MLP, shared experts, router, latent mixture.
 for m in "$TINY" "$ODD"; do
     export K3_MODEL=$m/model

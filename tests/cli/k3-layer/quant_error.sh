@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Rounding errors of rows against numpy in float64: every tensor, means, worst rows; some rows only; kinds; odd values.
 # same REFERENCE OURS: names, counts and rows alike, numbers to 1e-5 of themselves
 same() {

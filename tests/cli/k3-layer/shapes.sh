@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Arrays that do not fit: exit 1, both shapes or dtypes named, nothing on stdout.
 . "$(dirname "$0")/npy.bash"
 export K3_MODEL=$ODD/model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A prompt split over calls that carry --state gives the rows of one call, and leaves the same state. Catches a convolution
 # history or latent that is not carried, or a position that is not.
 data() { tail -c +129 "$1"; } # rows of a 2-D array

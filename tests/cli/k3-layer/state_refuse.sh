@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # States that do not belong here: refused, left as they are.
 . "$(dirname "$0")/npy.bash"
 export K3_MODEL=$ODD/model

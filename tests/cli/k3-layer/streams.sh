@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Descriptors that are closed, full or gone.
 . "$(dirname "$0")/npy.bash"
 export K3_MODEL=$ODD/model

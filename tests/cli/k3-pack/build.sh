@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The whole way; model and file given in every form.
 cp -r "$TINY/model" m
 k3-index -q m >/dev/null

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Cut, flipped or foreign: exit 1 and one line that says where.
 try() { echo "$1:"; k3-pack "${@:2}"; echo "$?"; }
 cp -r "$ODD/model" m

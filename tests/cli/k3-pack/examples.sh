@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # the commands of the man page's EXAMPLES run as they stand
 cp -r "$TINY/model" m
 export K3_MODEL=m

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A full disk is noticed before the work; nothing is left behind. Where memory is no disk, all works.
 unshare -rm true 2>/dev/null || { echo "no mount namespaces here"; exit 77; }
 cp -r "$TINY/model" m

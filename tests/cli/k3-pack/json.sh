@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The output as JSON is one object; what depends on the machine is left out here.
 steady() { grep -v -E '"(disk_bytes|seconds)"'; }
 cp "$ODD/model/"* .

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # kill -9 at any moment, 50 times on each of two models: the target is whole or not there,
 # and the next run goes on to the same bytes.
 cp -r "$TINY/model" tiny

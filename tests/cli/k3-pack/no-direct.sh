@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Disks with sectors of 4096, memory file systems, overlays: the same file; one line at most where direct reads are not to be had.
 [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null || { echo "cannot mount here"; exit 77; }
 cp -r "$ODD/model" m

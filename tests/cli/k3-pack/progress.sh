@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # On a terminal: how much, how fast, how long yet; the line is cleared in the end.
 command -v script >/dev/null || { echo "no script(1) here"; exit 77; }
 cp "$ODD/model/"* .

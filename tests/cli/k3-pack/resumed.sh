@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What k3-pack says of a file that it took up again after kill -9 is what it says of one packed at one go: the holes of
 # the file. Would catch the holes of the last run, which are fewer.
 shim=$(command -v mkckpt) && shim=${shim%/*}/shim_io.so

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Layers spread over shards in odd order pack to the same tiles as those in released order.
 mkckpt -q --config "$ODD/model/config.json" --seed 5 a
 mkckpt -q --config "$ODD/model/config.json" --seed 5 --order shuffled b

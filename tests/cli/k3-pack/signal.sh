@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A signal stops it: what is done is kept and said, or it was done already; it dies by the signal.
 cp -r "$TINY/model" m
 k3-pack -q m -o want --tile 4Ki

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What is a hole in the shards is one in the trunk, in the complete released shape.
 [ -n "${K3_REAL:-}" ] || { echo "K3_REAL is not set"; exit 77; }
 mkckpt -q --config "$K3_REAL/config.json" --layers 3 --experts 16 --sparse m

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # An index that is not of these shards: exit 1 before anything is written.
 cp -r "$ODD/model" m
 k3-index -q m >/dev/null

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Standard output that cannot be written: exit 3; that nobody reads: exit 0.
 cp "$ODD/model/"* .
 k3-pack -q . -o t

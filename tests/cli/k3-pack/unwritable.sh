@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A folder that cannot be written to: exit 3, and what to do.
 cp -r "$TINY/model" m
 chmod a-w m

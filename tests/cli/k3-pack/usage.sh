@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # misuse: exit 2, one line, nothing left behind
 try() { k3-pack "$@"; echo "$?"; }
 try

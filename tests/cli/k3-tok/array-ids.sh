@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # a line of ids may be a JSON array, as encode --json prints it; k3-decode reads the same
 export K3_MODEL="$TINY/model"
 printf 'The sea.\nThe whale' | k3-tok encode -l --json >arrays

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # requests that are not understood: exit 1, the field named, nothing written
 export K3_MODEL="$TINY/model"
 try() { printf '%s' "$1" | k3-tok chat >out; echo "${PIPESTATUS[1]} $(wc -c <out) $1"; }

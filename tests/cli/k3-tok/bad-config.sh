@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # tokenizer_config.json with wrong types and ids: exit 1, the field named
 mkdir m
 cp "$TINY/model/tiktoken.model" m

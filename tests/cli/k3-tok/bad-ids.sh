@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # what is no id of the vocabulary: exit 1, the place named, everything before it written
 export K3_MODEL="$TINY/model"
 try() { printf '%b' "$1" | k3-tok decode; echo " -> ${PIPESTATUS[1]}"; }

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # a vocabulary that is not whole: exit 1, the file and its line named
 mkdir m
 cp "$TINY/model/tokenizer_config.json" m

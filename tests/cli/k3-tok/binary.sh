@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # --binary: 32-bit little-endian words both ways
 export K3_MODEL="$TINY/model"
 printf 'Call me Ishmael.' | k3-tok encode --binary | od -An -tu4 -v

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # chat: a request to the ids of its prompt; decode shows it
 export K3_MODEL="$TINY/model"
 k3-tok chat <"$FIXTURES/tok/request.json" >ids

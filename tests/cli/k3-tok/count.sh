@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # --count: ids of the text, or of each line
 export K3_MODEL="$TINY/model"
 printf 'Call me Ishmael.' | k3-tok encode --count

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # a line of ids is a line of text with escapes, or a JSON string
 export K3_MODEL="$TINY/model"
 printf 'a\\b\tc\r\nd\n' | k3-tok encode >ids

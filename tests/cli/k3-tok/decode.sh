@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # blanks and newlines alike separate ids and give no text
 export K3_MODEL="$TINY/model"
 printf '67 471\n480\t317\r\n\n 115 104 109 97 777 46' | k3-tok decode; echo

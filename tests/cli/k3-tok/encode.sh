@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # encode: stdin is one sequence ended by one newline; empty input is an empty line
 export K3_MODEL="$TINY/model"
 printf 'Call me Ishmael.' | k3-tok encode

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # damaged vocabulary files, odd texts and ids in any order, the same ones every time
 export K3_MODEL="$TINY/model"
 fuzz-vocab 1500 "$TINY/model/tiktoken.model" "$TINY/model/tokenizer_config.json"

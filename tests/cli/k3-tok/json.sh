@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # --json: an array a sequence, a list of the specials; a strict reader takes both
 command -v python3 >/dev/null || { echo "no python3"; exit 77; }
 export K3_MODEL="$TINY/model"

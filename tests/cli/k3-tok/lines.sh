@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # encode -l: a line is a text without its newline; a missing last newline changes nothing; no line, no output
 export K3_MODEL="$TINY/model"
 printf 'Call me Ishmael.\n\n a\r\nnul\0byte\nlast' | k3-tok encode -l

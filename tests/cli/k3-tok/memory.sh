@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # 200 MB of every kind through 100 MB of address space
 export K3_MODEL="$TINY/model"
 (ulimit -v 100000 && k3-tok --version >/dev/null 2>&1) || { echo "no address space limit here"; exit 77; }

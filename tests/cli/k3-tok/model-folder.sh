@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # the folder and what may be missing from it
 try() { k3-tok encode "$@" </dev/null; echo $?; }
 mkdir empty half 'with a space' $'with\na newline'

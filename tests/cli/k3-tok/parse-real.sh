@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # published prompts: their messages come back, and encode to the same ids
 [ -n "${K3_REAL:-}" ] || { echo "K3_REAL is not set"; exit 77; }
 export K3_MODEL="$K3_REAL"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # an answer's ids to a message, or to the text of one channel
 export K3_MODEL="$TINY/model"
 request=$FIXTURES/tok/request.json

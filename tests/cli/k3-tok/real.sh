@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # the released vocabulary: long runs, the specials, the cuts that the small vectors have no room for
 [ -n "${K3_REAL:-}" ] || { echo "K3_REAL is not set"; exit 77; }
 export K3_MODEL="$K3_REAL"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # any bytes return from encode | decode
 export K3_MODEL="$TINY/model"
 cat "$TINY"/model/*.safetensors "$FIXTURES/tok/small.jsonl" >bytes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # a name in the text is text unless --special; decode prints names unless --skip-special
 export K3_MODEL="$TINY/model"
 text='<|open|>a<|end_of_msg|>[EOS]<|reserved_token_2000|><|reserved_token_5|>'

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A character of four bytes, fed one id a line, comes out whole, and words come before the next id is asked for.
 export K3_MODEL="$TINY/model"
 coproc TOK { k3-tok decode; }

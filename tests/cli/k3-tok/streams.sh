@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # closed and full standard streams, and a reader that goes away
 export K3_MODEL="$TINY/model"
 cat "$TINY"/model/*.safetensors >bytes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # misuse: one line, exit 2
 try() { k3-tok "$@" </dev/null; echo "$? $*"; }
 try

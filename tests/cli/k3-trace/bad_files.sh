@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # missing, empty, foreign, cut, flipped and joined files: exit 1 or 3, file and place named
 command -v zstd >/dev/null || { echo "no zstd program"; exit 77; }
 t() { "$@"; echo "$?"; }

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # sim --budget: the best split; a fast trunk disk moves memory to the experts
 k3-trace synth -n 100 --shape 9,1,64,4 --expert-bytes 10M -o t.k3t
 k3-trace sim --budget 1G --trunk 700M -d 1G t.k3t

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cut: what is inside every range, nothing else; the parts of a trace are the trace
 k3-trace synth -n 30 --prompt 4 --sequences 3 --shape 5,1,20,3 -o t.k3t
 k3-trace cut -s 31-32 -l 3-4 t.k3t | k3-trace cat | cut -d ' ' -f 1-5

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # rows of a mixed step: phase and sequence pick positions, not steps
 cat >t.csv <<'X'
 step,sequence,position,phase,layer,rank,expert

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # the engine's own counters are the simulator's, and its residency the replay's, for every policy it offers, at
 # 0, 1, topk (4), one token's set (48) -1, +0, +1, half and all (384) slots: two prompts in chunks, drafts and decode
 command -v k3-decode >/dev/null || { echo "no k3-decode"; exit 77; }

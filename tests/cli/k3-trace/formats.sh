@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # export and back: csv keeps everything but weights and residency, pairs and oracle the choices
 k3-trace synth -n 6 --prompt 3 --sequences 2 --shape 4,1,12,3 -o t.k3t
 k3-trace export -f csv t.k3t | head -n 4

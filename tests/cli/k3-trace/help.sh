@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # help on standard output, for the program and every command; version
 k3-trace --help
 k3-trace -V | sed "s, (commit .*,,"

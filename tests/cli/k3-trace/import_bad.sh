@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # what import refuses, with line or byte
 t() { "$@" 2>&1; echo "$?"; }
 pairs() { for n in "$@"; do printf "\\$(printf %o $((n % 256)))\\$(printf %o $((n / 256)))\\0\\0"; done; }

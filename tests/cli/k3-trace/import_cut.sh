@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A foreign file cut at any byte is refused, or said to end in the middle of a step. Only between two steps is nothing
 # missing that the format could show; oracleGeneral shows that, too.
 shape="--shape 3,1,4,2"

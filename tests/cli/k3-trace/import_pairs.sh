@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # import of headerless pairs: steps by descending layer, phases and positions; --incremental
 pairs() { for n in "$@"; do printf "\\$(printf %o $((n % 256)))\\$(printf %o $((n / 256)))\\0\\0"; done; }
 # two layers, top-2: a step of 1 position, then the whole text again with one more, twice

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # info: text, layers, JSON; one request, none
 k3-trace synth flat -n 12 --prompt 3 --shape 4,1,16,3 --expert-bytes 2M --record layers --slots 9 -o t.k3t
 k3-trace info -l -t 1,4,15,99 t.k3t

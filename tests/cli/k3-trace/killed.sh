@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # a writer that is killed leaves no trace by that name, and its whole frames can be salvaged
 k3-trace synth -n 100000000 -o t.k3t &
 pid=$!

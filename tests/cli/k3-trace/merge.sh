@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # merge: one after the other, sequences count on; another model is refused by name
 k3-trace synth -n 3 --shape 4,1,8,2 --sequences 2 -o a.k3t
 k3-trace synth -n 2 --shape 4,1,8,2 --seed 2 -o b.k3t

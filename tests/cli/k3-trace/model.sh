@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # -m: a trace of another model is refused by name, and the model's own shape and trunk are used
 cp -r "$TINY/model" m && cp -r "$ODD/model" other
 k3-trace synth -q -m m -n 20 --record lru --slots 48 -o t.k3t

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # the man page and --help of every command name the same options
 for c in info cat hist cut merge import export sim plot synth verify; do
     k3-trace $c --help | sed -n '/^Options:/,$s/^  \(-.,\|   \) --\([a-z-]*\).*/\2 \1/p' | sed 's/ *,*$//' |

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # plot: well-formed SVG of every kind, to a file or standard output
 k3-trace synth -n 30 --shape 9,1,64,4 -o t.k3t
 for k in curves heat both; do

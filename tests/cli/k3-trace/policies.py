@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cache policies in their textbook form, with dictionaries and lists, independent of lib/trace.
 
 usage: policies.py PAIRS >sim_textbook.sh.stdout.exact    PAIRS: k3-trace export of that test's trace

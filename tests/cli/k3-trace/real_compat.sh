@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # the released trace in the origin engine's layout, its published figures in it
 [ -n "${K3_REAL:-}" ] || { echo "no released data"; exit 77; }
 k3-trace import -q "$K3_REAL/expert_trace.bin" -o t.k3t

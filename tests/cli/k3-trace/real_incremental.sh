@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # the true decode steps of the released trace: detection, ceiling, LRU and Belady, then the
 # decode requests alone with the cache warmed by the prompt
 [ -n "${K3_REAL:-}" ] || { echo "no released data"; exit 77; }

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # a run that was killed: its whole frames can be kept
 k3-trace synth flat -n 2000 --shape 4,1,64,16 -o t.k3t
 head -c 60000 t.k3t >cut.k3t

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # sim: table, warm-up, rates, sizes in every unit; the dead zone of lru is pointed out
 k3-trace synth -n 60 --prompt 5 --shape 9,1,64,4 --expert-bytes 10M -o t.k3t
 k3-trace sim -d 1G,250M t.k3t

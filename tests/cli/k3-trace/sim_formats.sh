@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # sim --tsv, --json, --curve: the same numbers in each
 k3-trace synth -n 40 --shape 5,1,32,4 --expert-bytes 1M -o t.k3t
 k3-trace sim -p lru,lfu -s 4,16,40 -d 1M --tsv t.k3t

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # sim without enough memory or threads: status 3 and one line of ours, whatever thread it happened in
 (ulimit -v 80000; k3-trace --version >/dev/null 2>&1) || { echo "memory cannot be limited here"; exit 77; } # AddressSanitizer
 k3-trace synth -n 30 --shape 40,1,896,16 -o t.k3t

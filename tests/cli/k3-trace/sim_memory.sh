@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # a pipe of any length needs the same memory: 24 million requests, which would take 150 MB to hold,
 # under a limit of 80 MB of address space
 k3-trace synth flat -n 10 --shape 4,1,64,4 -o small.k3t

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # sim from a pipe gives what the file gives; a trace of no or one request
 k3-trace synth -n 300 --shape 9,1,64,4 -o t.k3t
 k3-trace sim t.k3t | cmp - <(k3-trace sim - <t.k3t)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # synth: the same seed gives the same choices, kinds differ, flat is flat
 k3-trace synth -n 20 --seed 5 -o a.k3t && k3-trace synth -n 20 --seed 5 -o b.k3t && cmp a.k3t b.k3t
 k3-trace synth -n 20 --seed 6 | cmp -s - a.k3t && echo "the seed does nothing"

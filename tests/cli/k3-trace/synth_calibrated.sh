@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # the default synthetic routing grows like the recorded one: 55, 109, 124, 205 unique experts a
 # layer after 5, 12, 17, 40 positions, within 9 %; and a position repeats 40 % of the one before
 for k in k3 py; do

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # misuse: one line, exit 2, nothing on standard output
 t() { "$@" </dev/null; echo "$?"; }
 k3-trace synth -n 2 --shape 4,1,8,2 -o t.k3t

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # verify: every policy at every kind of size as recorded; another size or policy is noticed
 for p in lru layers lfu; do
     for s in 0 1 4 31 32 33 100 512; do

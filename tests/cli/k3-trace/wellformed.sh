@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # every JSON output parses, every SVG is well-formed
 command -v python3 >/dev/null || { echo "no python3"; exit 77; }
 k3-trace synth -n 30 --prompt 3 --shape 5,1,32,4 --record lfu --slots 20 -o t.k3t

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # a full disk is an error for data and traces alike, and leaves nothing behind
 [ -w /dev/full ] || { echo "no /dev/full"; exit 77; }
 k3-trace synth -n 2 --shape 4,1,8,2 -o t.k3t

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The commands in the EXAMPLES of every man page run as they stand, page by page, in a scratch folder with a copy of the
 # small model, and succeed. A command is a .Dl line (with "$ " before it or not) or a line in a .Bd -literal block
 # that begins with "$ ". One that needs the released checkpoint has a line before it with the words

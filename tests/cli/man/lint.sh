@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Every man page is clean mdoc and has the sections that a reader looks for.
 command -v mandoc >/dev/null || { echo "mandoc is not installed"; exit 77; }
 man=$FIXTURES/../../man

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The help text and the man page of every program list the same long options, and the same short forms for them.
 man=$FIXTURES/../../man
 PATH=$PATH:$(realpath "$FIXTURES/../../scripts")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The table of presets in k3-decode(1) holds what the program prints for the released model.
 [ -n "${K3_REAL:-}" ] || { echo "K3_REAL is not set"; exit 77; }
 mkdir real && cp "$K3_REAL/config.json" real

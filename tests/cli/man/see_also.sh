@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The pages know each other: what a page mentions or what mentions it is in its SEE ALSO, in the order of sections.
 cd "$FIXTURES/../../man" || exit
 xr() { sed -n 's/^\.Xr \([^ ]*\) \([1-9]\).*/\1.\2/p'; }

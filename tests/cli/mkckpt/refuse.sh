@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Misuse: one line, nothing left behind.
 cp "$ODD/model/config.json" c.json
 c=c.json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The released shape: every shard's size and every name in its shard, from the config alone.
 [ -n "${K3_REAL:-}" ] || { echo "K3_REAL is not set"; exit 77; }
 mkckpt -q --config "$K3_REAL/config.json" --holes m

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The bytes depend on config and seed alone, not on who writes them; every option that should change them does.
 c=$ODD/model/config.json
 mkckpt -q --config "$c" --threads 1 a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A shuffled checkpoint is the same model: experts in pieces, layers over two shards, headers that list backwards,
 # tensors at odd addresses. Everything that reads shards must come to the same logits.
 for order in released shuffled; do

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sparse: routers, vectors and the rows that prompts and answers use are real, the rest are holes.
 [ -n "${K3_REAL:-}" ] || { echo "K3_REAL is not set"; exit 77; }
 mkckpt -q --config "$K3_REAL/config.json" --layers 4 --sparse m

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # completion for every program knows the options of its --help, its verbs, and the options of a verb
 bin=$(dirname "$(command -v k3-decode)") scripts=$FIXTURES/../../scripts
 ln -s "$bin" "a b"

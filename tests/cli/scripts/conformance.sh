@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # scripts/conformance.sh on the small model: against arrays, against a log of maxima and against bit patterns of logits as
 # the released model's reference has them; a wrong value in each is found and named.
 export K3_MODEL=$TINY/model

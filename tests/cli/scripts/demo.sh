@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The demo, from a folder with a blank in its name; then what it proposes next.
 bin=$(dirname "$(command -v k3-decode)")
 mkdir -p "a b/scripts" "a b/tests/fixtures"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The parts of the library depend on each other in one direction (docs/ARCHITECTURE.md): a lower one never includes
 # a header of a higher one, and lib/trace needs no weights.
 lib=$FIXTURES/../../lib

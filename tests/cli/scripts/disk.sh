@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # a sweep of read size and depth: a row for each, rates in order, from a folder with a blank
 mkdir "a b" && cp "$FIXTURES"/../../scripts/*.sh "a b" && cd "a b" || exit
 head -c 3000000 /dev/urandom >"a file"

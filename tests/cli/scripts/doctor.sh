@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # the doctor refuses nothing: no checkpoint, no programs, a folder that cannot be written, one with a blank in its name
 doctor=$FIXTURES/../../scripts/k3-doctor bin=$(dirname "$(command -v k3-decode)")
 mkdir -p "a b/scripts" "a b/disk" && cp "$doctor" "${doctor%/*}"/*.sh "a b/scripts" && ln -s "$(realpath "$FIXTURES/../../lib")" "a b/lib" && ln -s "$bin" "a b/bin"

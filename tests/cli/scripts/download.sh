@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # a download survives cut connections and goes on after an interruption; a wrong size, a refusal and a missing file are named
 command -v python3 >/dev/null && command -v curl >/dev/null || { echo "python3 and curl are needed"; exit 77; }
 server=$FIXTURES/../tools/shard-server

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # make install lays all out, the library is usable from there through pkg-config, uninstall leaves nothing
 # shellcheck disable=SC2046
 repo=$(realpath "$FIXTURES/../..") build=$(realpath "$(dirname "$(command -v mkckpt)")/../..") bin=$(dirname "$(command -v k3-decode)")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # a limit stops a command that takes more, and is no limit for one that takes less; its words and status pass
 mkdir "a b" && cp "$FIXTURES/../../scripts/limit-memory.sh" "a b" && limit="$PWD/a b/limit-memory.sh"
 hungry='head -c 100M /dev/zero | tail -n 1 | wc -c'

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # a group of its own where there are memory groups (v1): stops what takes more, passes words and status, leaves nothing
 limit=$FIXTURES/../../scripts/limit-memory.sh
 [ "$("$limit" -k cgroup1 -w 2>/dev/null)" = cgroup1 ] || { echo "no memory group (v1) can be made here"; exit 77; }

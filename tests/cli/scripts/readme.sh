@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What the README and the tour show is what the programs print: every command of their console blocks, page by page in
 # one shell, with its output.
 mkdir build && cp -r "$TINY/model" build/demo && rm -f build/demo/k3.index

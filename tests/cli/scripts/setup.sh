@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # With everything there, setup says nothing; without a compiler and without rights, it names the packages and the command.
 setup=$FIXTURES/../../scripts/setup
 "$setup"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # a sweep of trunk against cache under one budget: the same ids, what is given to the cache is taken from the trunk
 nm "$(command -v k3-decode)" 2>/dev/null | grep -q __asan_init && { echo "a sanitizer takes memory of its own"; exit 77; }
 mkdir "a b" && cp "$FIXTURES"/../../scripts/*.sh "a b" && cd "a b" || exit

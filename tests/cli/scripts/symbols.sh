@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Every symbol that libk3core.a exports begins with k3_, so a program may have globals of any other name.
 build=$(realpath "$(dirname "$(command -v mkckpt)")/../..") lib="$FIXTURES/../../lib"
 san=

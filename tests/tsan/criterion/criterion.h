@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* criterion.h - as much of Criterion as the unit tests with threads use, for
  * ThreadSanitizer, under which Criterion itself does not start. Each test runs
  * in a child of its own; `unit SUITE...` runs some of them. */

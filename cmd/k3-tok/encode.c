@@ -96,8 +96,10 @@ int tok_encode(const tok_opts *o, k3_err *err)
     if (status)
         return status;
     status = k3_encoder_new(&e.encoder, vocab, o->special, err);
-    if (!status && o->pieces)
+    if (!status && o->pieces) {
         k3_encoder_on_piece(e.encoder, write_piece, &e);
+        status = tok_write("ids\tpiece\n", 10, err);
+    }
     if (!status)
         status = run(&e, err);
     k3_encoder_free(e.encoder);

@@ -32,6 +32,8 @@ int tok_ids(const tok_opts *o, k3_err *err)
     if (status)
         return status;
     const uint32_t first = k3_vocab_ranks(v);
+    if (!o->json)
+        status = tok_write("id\tname\n", 8, err);
     for (uint32_t id = first; id < k3_vocab_size(v) && !status; id++)
         status = write_id(v, id, o->json, id == first, err);
     if (!status && o->json)

@@ -34,7 +34,7 @@ for turn in "77 121 700" "5 6 7"; do
     read -r -d ' ' first <&"$from"
     kill -s INT "$pid"
     read -r rest <&"$from"
-    answer=("$first" $rest)
+    read -ra answer <<<"$first $rest"
     [ ${#answer[@]} -lt 100000 ] || echo "not ended"
     said="${said:+$said }$turn ${answer[*]}"
 done

@@ -39,7 +39,7 @@ echo "a signal ends both:"
 # The second line of a pipe that stays open: it waits for input.
 coproc D { exec env --default-signal=INT k3-decode -q --gen 3 --draft-from ': drafter-of-this-test; exec sleep 100'; }
 to=${D[1]} from=${D[0]} pid=$D_PID
-echo 7 >&"$to" && read -r answer <&"$from"
+echo 7 >&"$to" && read -r _ <&"$from"
 until grep -q ') S' "/proc/$pid/stat"; do sleep 0.05; done
 kill -s INT "$pid"
 wait "$pid"; echo "exit $?"

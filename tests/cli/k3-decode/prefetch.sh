@@ -13,7 +13,7 @@ done
 jsonq r.json prefetch from
 k3-decode -q --gen 1 --prefetch nta,1Mi,8 --report r.json <ids >got
 for field in hint distance streams from; do jsonq r.json prefetch $field; done
-for way in T0 t1 "" none, nta,0 nta,2Mi t0,64,9 t0,64,2,1; do
+for way in T0 t1 "" "none," nta,0 nta,2Mi t0,64,9 t0,64,2,1; do
     k3-decode -q --gen 1 --prefetch "$way" <ids >got 2>err
     echo "\"$way\": exit $?, $(wc -l <err) line"
 done

@@ -8,4 +8,4 @@ for isa in scalar avx2 avx512 avx512vbmi2 neon; do
     (ulimit -s 384 && K3_ISA=$isa exec k3-decode -q --gen 3 --threads 2 <ids) >got || echo "$isa: exit $?"
     cmp got want
 done
-echo done
+echo "done"

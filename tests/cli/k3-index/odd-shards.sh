@@ -13,7 +13,7 @@ run k3-index check m 2>&1 | cut -c -90
 rm m/model.safetensors
 # a list of sizes without a last newline, and with CRLF
 (cd m && stat -c '%n %s' model-*.safetensors) >sizes
-head -c -1 sizes >cut
+head -c -1 sizes >"cut"
 sed 's/$/\r/' sizes >crlf
 run k3-index check -m m --sizes cut
 run k3-index check -m m --sizes crlf

@@ -12,10 +12,10 @@ tail='<|close|>response<|sep|><|close|>message<|sep|><|end_of_msg|>'
 say "Deep.<|close|>think<|sep|><|open|>response<|sep|>Very
 deep.$tail" >whole
 say "Deep.$tail" >response
-say 'Deep.<|close|>think<|sep|><|open|>response<|sep|>Ver' >cut
+say 'Deep.<|close|>think<|sep|><|open|>response<|sep|>Ver' >"cut"
 k3-tok parse <whole
 k3-tok parse --no-thinking <response
-k3-tok parse <cut
+k3-tok parse <"cut"
 echo | k3-tok parse
 k3-tok parse </dev/null
 for channel in thinking response tools; do cat whole cut | k3-tok parse --only $channel; echo "[$?]"; done

@@ -35,7 +35,7 @@ head -c 20 object.bin >short.bin
 t k3-trace import -f oracle $s short.bin
 [ ! -e bad.k3t ] || echo "left"
 # csv: whole lines, in their places
-whole=(0,0,0,prefill,1,0,1 0,0,0,prefill,1,1,2 0,0,1,prefill,1,0,3 0,0,1,prefill,1,1,4 0,0,0,prefill,2,0,1 0,0,0,prefill,2,1,2 0,0,1,prefill,2,0,3 0,0,1,prefill,2,1,4)
+whole=("0,0,0,prefill,1,0,1" "0,0,0,prefill,1,1,2" "0,0,1,prefill,1,0,3" "0,0,1,prefill,1,1,4" "0,0,0,prefill,2,0,1" "0,0,0,prefill,2,1,2" "0,0,1,prefill,2,0,3" "0,0,1,prefill,2,1,4")
 changed() { # LINE NEW: the whole file with one line replaced, or without it
     local l=("${whole[@]}")
     l[$1]=${2:-}

@@ -14,7 +14,7 @@ echo $?
 for shape in 13,1,32,4 3,1,5,2 41,1,60,4 93,1,896,16; do
     k3-trace synth -n 20 --shape $shape -o few.k3t
     cells=$(k3-trace plot -k heat few.k3t | grep -c '<rect x="[0-9]*" y="[0-9]*" width="[0-9]*" height="[0-9]*" fill="#[0-9a-f]*"/>')
-    IFS=, read -r layers first experts topk <<<"$shape"
+    IFS=, read -r _ _ experts _ <<<"$shape"
     [ "$experts" -gt 64 ] || [ $((cells - 2)) = "$(k3-trace hist --tsv few.k3t | grep -c '^[0-9]')" ] || echo "$shape: $cells cells"
     k3-trace plot few.k3t | sed -n 's/^<text x="\([0-9.]*\)" y="\([0-9.]*\)" text-anchor="end">.*/\1 \2/p' |
         awk -v s="$shape" 'NR > 6 && at && $2 < at + 11 { print s ": layer numbers overlap at " $2 } NR > 6 { at = $2 }'

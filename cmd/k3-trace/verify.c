@@ -110,6 +110,7 @@ int cmd_verify(int argc, char **argv, k3_err *err)
     k3_policy_free(v.policy);
     free(v.distinct);
     free(v.slot_of);
+    free(v.seen);
     free(v.hit);
     free(v.now);
     k3_trace_free(r);

@@ -19,7 +19,6 @@ done <<'O'
 --score --json
 --ids
 --spill off --scratch .
---batch 2 --logits l.npy
 --batch 2 --save-state s
 --temperature 1 --samples 2 --save-state s
 --temperature 1 --samples 2 --converse

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What k3-pack says of a file that it took up again after kill -9 is what it says of one packed at one go: the holes of
 # the file. Would catch the holes of the last run, which are fewer.
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
 shim=$(command -v mkckpt) && shim=${shim%/*}/shim_io.so
 mkckpt -q --config "$ODD/model/config.json" --sparse m
 k3-index -q m >/dev/null
